@@ -1,0 +1,1 @@
+"""What things are: hardware, offers, jobs, fleets, predictions, plans and errors. Stdlib only."""

@@ -1,0 +1,177 @@
+"""Everything that can go wrong, on one screen.
+
+    SpotwrightError
+      BadInputError                 the user gave something that cannot be used: exit 2
+        JobFileError                  file, line and what to change
+        FleetExpressionError          points at the column
+        UnitError                     a quantity that does not parse
+        UnknownNameError              no such GPU, type, zone or region; names the nearest
+        CatalogFileError              truncated, foreign or newer than this program
+        MeasurementsError             a measured row that cannot be used
+        MissingFactError              a prediction needs a figure nobody gave
+        MemoryDoesNotFitError         the batch runs out of GPU memory
+        UnreachableTargetError        the loss law never gets there
+        OutsideFittedRangeError       a fitted law asked beyond its data
+      NoFeasibleFleetError          no fleet meets the goal: exit 3
+      OutsideWorldError             AWS or a file system said no: exit 1
+      MissingExtraError             an optional dependency is not installed: exit 1
+"""
+
+from difflib import get_close_matches
+from collections.abc import Iterable
+
+
+class SpotwrightError(Exception):
+    """Base of every error Spotwright raises on purpose."""
+
+    reason = "INTERNAL"
+
+
+class BadInputError(SpotwrightError):
+    """What the user gave cannot be used as it stands."""
+
+    reason = "BAD_INPUT"
+
+
+class JobFileError(BadInputError):
+    """A job file is unreadable, malformed or asks for something impossible."""
+
+    reason = "JOB_FILE"
+
+    def __init__(self, problem: str, *, path: str, line: int | None = None) -> None:
+        where = path if line is None else f"{path}:{line}"
+        super().__init__(f"{where}: {problem}")
+        self.path, self.line, self.problem = path, line, problem
+
+
+class FleetExpressionError(BadInputError):
+    """A fleet written by hand does not follow `[ps=]TYPE[:GPUS][*COUNT][@ZONE][/MARKET]`."""
+
+    reason = "FLEET_EXPRESSION"
+
+    def __init__(self, problem: str, *, text: str, column: int) -> None:
+        pointer = " " * (column - 1) + "^"
+        super().__init__(f"column {column}: {problem}\n  {text}\n  {pointer}")
+        self.problem, self.text, self.column = problem, text, column
+
+
+class UnitError(BadInputError):
+    """A quantity has no number, an unknown unit or a value out of range."""
+
+    reason = "UNIT"
+
+    def __init__(self, text: object, *, expected: str) -> None:
+        super().__init__(f"cannot read {text!r} as {expected}")
+        self.text, self.expected = text, expected
+
+
+class UnknownNameError(BadInputError):
+    """Nothing of that kind has that name."""
+
+    reason = "UNKNOWN_NAME"
+
+    def __init__(self, kind: str, name: str, *, known: Iterable[str]) -> None:
+        self.kind, self.name = kind, name
+        self.nearest = nearest_name(name, known)
+        hint = f"; did you mean {self.nearest!r}?" if self.nearest else ""
+        super().__init__(f"unknown {kind} {name!r}{hint}")
+
+
+class CatalogFileError(BadInputError):
+    """A catalog snapshot cannot be read by this program."""
+
+    reason = "CATALOG_FILE"
+
+    def __init__(self, problem: str, *, path: str) -> None:
+        super().__init__(f"catalog {path}: {problem}")
+        self.path, self.problem = path, problem
+
+
+class MeasurementsError(BadInputError):
+    """A measurements file lacks a column or holds a value that cannot have been measured."""
+
+    reason = "MEASUREMENTS"
+
+    def __init__(self, problem: str, *, path: str, line: int | None = None) -> None:
+        where = path if line is None else f"{path}:{line}"
+        super().__init__(f"{where}: {problem}")
+        self.path, self.line, self.problem = path, line, problem
+
+
+class MissingFactError(BadInputError):
+    """A prediction needs a figure that neither the job nor the catalog has."""
+
+    reason = "MISSING_FACT"
+
+    def __init__(self, fact: str, *, way_out: str) -> None:
+        super().__init__(f"{fact} is not known; {way_out}")
+        self.fact, self.way_out = fact, way_out
+
+
+class MemoryDoesNotFitError(BadInputError):
+    """The workload needs more memory than one GPU has."""
+
+    reason = "MEMORY_DOES_NOT_FIT"
+
+    def __init__(self, *, device: str, needed_gib: float, available_gib: float, batch: int) -> None:
+        super().__init__(
+            f"a batch of {batch} needs {needed_gib:.1f} GiB on {device}, which has "
+            f"{available_gib:.1f} GiB; lower the batch, raise the ZeRO stage or name a larger GPU"
+        )
+        self.device, self.batch = device, batch
+        self.needed_gib, self.available_gib = needed_gib, available_gib
+
+
+class UnreachableTargetError(BadInputError):
+    """The loss target lies at or below the floor of the loss law."""
+
+    reason = "UNREACHABLE_TARGET"
+
+    def __init__(self, *, target_loss: float, floor_loss: float) -> None:
+        super().__init__(
+            f"the loss model never goes below {floor_loss:g}, the target is {target_loss:g}; "
+            f"set goal.loss above {floor_loss:g} or refit the convergence law"
+        )
+        self.target_loss, self.floor_loss = target_loss, floor_loss
+
+
+class OutsideFittedRangeError(BadInputError):
+    """A fitted law was asked about a place where it was never fitted."""
+
+    reason = "OUTSIDE_FITTED_RANGE"
+
+    def __init__(self, quantity: str, *, value: float, low: float, high: float) -> None:
+        super().__init__(
+            f"{quantity} would be {value:.4g}, but the convergence law was fitted for "
+            f"{low:g} to {high:g}; choose another fleet or fit the law on more runs"
+        )
+        self.quantity, self.value, self.low, self.high = quantity, value, low, high
+
+
+class NoFeasibleFleetError(SpotwrightError):
+    """No fleet that the limits allow meets the goal."""
+
+    reason = "NO_FEASIBLE_FLEET"
+
+
+class OutsideWorldError(SpotwrightError):
+    """Something outside the program failed: AWS, the network, the disk."""
+
+    reason = "OUTSIDE_WORLD"
+
+
+class MissingExtraError(SpotwrightError):
+    """An optional dependency of a command is not installed."""
+
+    reason = "MISSING_EXTRA"
+
+    def __init__(self, what: str, *, extra: str) -> None:
+        super().__init__(f"{what} needs the {extra!r} extra: pip install 'spotwright[{extra}]'")
+        self.extra = extra
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name a typo most likely meant, if any is close."""
+    by_folded = {k.lower(): k for k in known}
+    close = get_close_matches(name.lower(), by_folded, n=1, cutoff=0.6)
+    return by_folded[close[0]] if close else None
