@@ -1,0 +1,1 @@
+"""One package per outside system; none imports another."""

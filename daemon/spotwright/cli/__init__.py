@@ -1,0 +1,1 @@
+"""Flags, configuration and wiring: the only place that names concrete adapters."""

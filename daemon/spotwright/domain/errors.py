@@ -1,24 +1,26 @@
 """Everything that can go wrong, on one screen.
 
-    SpotwrightError
-      BadInputError                 the user gave something that cannot be used: exit 2
-        JobFileError                  file, line and what to change
-        FleetExpressionError          points at the column
-        UnitError                     a quantity that does not parse
-        UnknownNameError              no such GPU, type, zone or region; names the nearest
-        CatalogFileError              truncated, foreign or newer than this program
-        MeasurementsError             a measured row that cannot be used
-        MissingFactError              a prediction needs a figure nobody gave
-        MemoryDoesNotFitError         the batch runs out of GPU memory
-        UnreachableTargetError        the loss law never gets there
-        OutsideFittedRangeError       a fitted law asked beyond its data
-      NoFeasibleFleetError          no fleet meets the goal: exit 3
-      OutsideWorldError             AWS or a file system said no: exit 1
-      MissingExtraError             an optional dependency is not installed: exit 1
+SpotwrightError
+  BadInputError                 the user gave something that cannot be used: exit 2
+    JobFileError                  file, line and what to change
+    FleetExpressionError          points at the column
+    UnitError                     a quantity that does not parse
+    UnknownNameError              no such GPU, type, zone or region; names the nearest
+    CatalogFileError              truncated, foreign or newer than this program
+    MeasurementsError             a measured row that cannot be used
+    MissingFactError              a prediction needs a figure nobody gave
+    MemoryDoesNotFitError         the batch runs out of GPU memory
+    UnreachableTargetError        the loss law never gets there
+    OutsideFittedRangeError       a fitted law asked beyond its data
+  NoFeasibleFleetError          no fleet meets the goal: exit 3
+  OutsideWorldError             AWS or a file system said no: exit 1
+  MissingExtraError             an optional dependency is not installed: exit 1
 """
 
-from difflib import get_close_matches
 from collections.abc import Iterable
+from difflib import get_close_matches
+
+_FEW = 40  # names that can be listed in one message
 
 
 class SpotwrightError(Exception):
@@ -71,9 +73,12 @@ class UnknownNameError(BadInputError):
     reason = "UNKNOWN_NAME"
 
     def __init__(self, kind: str, name: str, *, known: Iterable[str]) -> None:
-        self.kind, self.name = kind, name
-        self.nearest = nearest_name(name, known)
-        hint = f"; did you mean {self.nearest!r}?" if self.nearest else ""
+        names = sorted(known)
+        self.kind, self.name, self.nearest = kind, name, nearest_name(name, names)
+        if self.nearest:
+            hint = f"; did you mean {self.nearest!r}?"
+        else:
+            hint = f"; known: {', '.join(names)}" if len(names) <= _FEW else ""
         super().__init__(f"unknown {kind} {name!r}{hint}")
 
 
@@ -172,6 +177,6 @@ class MissingExtraError(SpotwrightError):
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """Return the known name a typo most likely meant, if any is close."""
-    by_folded = {k.lower(): k for k in known}
+    by_folded = {k.lower(): str(k) for k in known}
     close = get_close_matches(name.lower(), by_folded, n=1, cutoff=0.6)
     return by_folded[close[0]] if close else None

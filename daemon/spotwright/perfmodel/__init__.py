@@ -1,0 +1,1 @@
+"""What a fleet will do: step time, loss, interruptions. Pure: no I/O, no clock, no randomness."""

@@ -1,0 +1,1 @@
+"""Which fleet to rent, exactly."""

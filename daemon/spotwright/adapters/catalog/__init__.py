@@ -1,0 +1,1 @@
+"""The catalog of offers: snapshot files and the index that answers queries."""

@@ -1,0 +1,56 @@
+# Spotwright. `make help` lists what there is; every target makes its own virtual environment.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+DATA   ?= ../shared/data
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench proto catalog soak format clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+demo: $(VENV)/.demo ## read an example job and show what it may rent
+	@BIN=$(BIN) sh examples/demo.sh
+
+test: $(VENV)/.dev ## install what the tests need and run all of them
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak" tests
+
+soak: $(VENV)/.dev ## the long versions: large counts, long outages
+	$(BIN)/python -m pytest -m soak tests
+
+check: $(VENV)/.dev ## lint, types, import rules, generated code, protos
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/buf lint
+	PYTHON=$(BIN)/python sh protos/generate.sh --check
+
+format: $(VENV)/.dev ## rewrite the code in house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev ## speed benchmarks, as a table
+	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-columns=min,median,max,rounds
+
+proto: $(VENV)/.dev ## write the stubs of protos/ to daemon/spotwright/v1
+	PYTHON=$(BIN)/python sh protos/generate.sh
+
+catalog: $(VENV)/.dev ## make the bundled catalog anew from the figures in $(DATA)
+	$(BIN)/python scripts/build_catalog.py --data $(DATA)
+
+clean: ## remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .benchmarks
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e '.[plan]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e '.[dev]'
+	@touch $@

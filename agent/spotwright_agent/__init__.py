@@ -1,0 +1,1 @@
+"""The agent on each GPU host: what the hardware does, told to the daemon."""

@@ -1,0 +1,53 @@
+"""Human quantities as pydantic field types, with JSON Schema that says what may be written."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+from spotwright.domain import units
+from spotwright.domain.errors import UnitError
+
+
+def _reads(parse: Callable[[Any], float]) -> BeforeValidator:
+    def validate(value: Any) -> float:
+        try:
+            return parse(value)
+        except UnitError as error:
+            raise ValueError(str(error)) from None
+
+    return BeforeValidator(validate)
+
+
+def _whole(value: Any) -> float:
+    count = units.parse_count(value)
+    if count != int(count):
+        raise UnitError(value, expected="a whole number such as 128 or 1.2M")
+    return int(count)
+
+
+def _number(value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise UnitError(value, expected="a number") from None
+    if number != number or number in (float("inf"), float("-inf")):
+        raise UnitError(value, expected="a finite number")
+    return number
+
+
+def _written_as(description: str, *examples: str | float) -> WithJsonSchema:
+    return WithJsonSchema(
+        {"type": ["string", "number"], "description": description, "examples": list(examples)}
+    )
+
+
+Duration = Annotated[float, _reads(units.parse_duration_s), _written_as("a duration", "4h", "90s")]
+Bytes = Annotated[float, _reads(units.parse_bytes), _written_as("a size", "11.5 MB", "2 GiB")]
+Rate = Annotated[float, _reads(units.parse_mbps), _written_as("a rate", "10 Gbit/s", "1.2 GB/s")]
+Usd = Annotated[float, _reads(units.parse_usd), _written_as("an amount of money", "$20", 20)]
+Flops = Annotated[float, _reads(units.parse_flops), _written_as("operations", "12.3 GFLOP")]
+Amount = Annotated[float, _reads(units.parse_count), _written_as("a positive number", 128, "1.2M")]
+Count = Annotated[int, _reads(_whole), _written_as("a whole number", 128, "1.2M")]
+Fraction = Annotated[float, _reads(units.parse_fraction), _written_as("a fraction", 0.95, "95%")]
+Number = Annotated[float, _reads(_number), _written_as("a number", -0.2, "1e-3")]

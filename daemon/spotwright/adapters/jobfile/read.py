@@ -1,0 +1,111 @@
+"""Read a job file: every complaint names the file, the line and what to change."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from spotwright.adapters.jobfile import schema
+from spotwright.adapters.jobfile.to_domain import job_spec
+from spotwright.adapters.jobfile.yaml_tree import YamlTree, parse_yaml
+from spotwright.domain.errors import JobFileError, UnknownNameError, nearest_name
+from spotwright.domain.job import JobSpec
+
+_MAX_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedJob:
+    """A job and the file it came from."""
+
+    spec: JobSpec
+    tree: YamlTree
+
+    def locate(self, error: UnknownNameError) -> JobFileError:
+        """Point an unknown name at the line of the file that uses it."""
+        return JobFileError(
+            str(error), path=self.tree.path, line=self.tree.line_of_text(error.name)
+        )
+
+
+def read_job_file(path: Path) -> LoadedJob:
+    """Read and check a job file; names of hardware are checked later, against the catalog."""
+    return parse_job(_text(path), path=str(path))
+
+
+def parse_job(text: str, *, path: str) -> LoadedJob:
+    """Check the text of a job file."""
+    tree = parse_yaml(text, path=path)
+    try:
+        file = schema.JobFile.model_validate(tree.content)
+    except ValidationError as error:
+        raise _job_file_error(error, tree) from None
+    return LoadedJob(job_spec(file), tree)
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise JobFileError(f"larger than {_MAX_BYTES:,} bytes: not a job file", path=str(path))
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise JobFileError("no such file", path=str(path)) from None
+    except UnicodeDecodeError:
+        raise JobFileError("not a text file (expected UTF-8)", path=str(path)) from None
+    except OSError as error:
+        raise JobFileError(f"cannot be read: {error.strerror}", path=str(path)) from None
+
+
+def _job_file_error(error: ValidationError, tree: YamlTree) -> JobFileError:
+    located = [(tree.line_of(e["loc"]), _complaint(e)) for e in error.errors()]
+    located.sort()
+    (line, first), others = located[0], located[1:]
+    rest = "".join(f"\n{tree.path}:{where}: {what}" for where, what in others)
+    return JobFileError(first + rest, path=tree.path, line=line)
+
+
+def _complaint(error: ErrorDetails) -> str:
+    *parents, last = error["loc"] or ("job",)
+    where = ".".join(str(step) for step in error["loc"])
+    if error["type"] == "extra_forbidden":
+        known = _keys_at(schema.JobFile, parents)
+        nearest = nearest_name(str(last), known)
+        hint = f"did you mean {nearest!r}?" if nearest else f"known keys: {', '.join(known)}"
+        return f"unknown key {where!r}; {hint}"
+    if error["type"] == "missing":
+        return f"{where!r} is missing; add it"
+    message = error["msg"].removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
+    given = error["input"]
+    shown = f", got {given!r}" if isinstance(given, str) and repr(given) not in message else ""
+    return f"{where}: {message}{shown}" if where else message + shown
+
+
+def _keys_at(annotation: Any, location: list[str | int]) -> list[str]:
+    """Return the keys that may stand below `location`, following pydantic's error path."""
+    models = list(_models(annotation))
+    for step in location:
+        below = [
+            m.model_fields[str(step)].annotation for m in models if str(step) in m.model_fields
+        ]
+        if below:
+            models = [model for note in below for model in _models(note)]
+        else:  # the tag of a union, or a key of a free mapping
+            models = [m for m in models if _law(m) in (None, step)] or models
+    return sorted({key for model in models for key in model.model_fields})
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in (Union, UnionType, dict, list) or get_args(annotation):
+        return [model for argument in get_args(annotation) for model in _models(argument)]
+    return []
+
+
+def _law(model: type[BaseModel]) -> str | None:
+    field = model.model_fields.get("law")
+    return get_args(field.annotation)[0] if field else None

@@ -1,0 +1,306 @@
+"""The shape of a job file: its keys as people write them; `to_domain` gives them units."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from spotwright.adapters.jobfile.quantities import (
+    Amount,
+    Bytes,
+    Count,
+    Duration,
+    Flops,
+    Fraction,
+    Number,
+    Rate,
+    Usd,
+)
+from spotwright.domain.hardware import Cloud, Precision
+from spotwright.domain.job import NetworkRate, Placement
+from spotwright.domain.offer import Market
+from spotwright.domain.workload import Contention, Strategy
+
+
+class Section(BaseModel):
+    """A mapping with known keys only."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MemorySection(Section):
+    """What training keeps in GPU memory beside the parameters."""
+
+    optimizer_bytes_per_parameter: Number = Field(8.0, ge=0)
+    activations_per_sample: Bytes | None = Field(None, description="bytes kept for the backward")
+    reserved: Bytes = Field(1.0e9, description="CUDA context, workspace, fragmentation")
+    zero_stage: Literal["0", "1", "2", "3"] = "0"
+
+
+class ModelSection(Section):
+    """Size of the model."""
+
+    parameter_size: Bytes = Field(description="bytes exchanged in each step")
+    parameters: Amount | None = Field(None, description="number of parameters, for memory")
+    tensors: Count = Field(1, description="number of parameter tensors")
+    flops_per_sample: Flops | None = Field(None, description="forward and backward of one sample")
+    precision: Precision = Precision.FP32
+    memory: MemorySection = MemorySection()
+
+
+class ComputeEntry(Section):
+    """Measured speed of one device: `step` at `batch`, or `fixed` + `per_sample` x batch."""
+
+    step: Duration | None = Field(None, description="seconds of compute at that batch")
+    batch: Count | None = Field(None, description="samples per GPU when step was measured")
+    fixed: Duration | None = Field(None, description="seconds that do not depend on the batch")
+    per_sample: Duration | None = Field(None, description="seconds for each further sample")
+    spread: Fraction | None = Field(None, description="standard deviation between equal devices")
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        measured = self.step is not None and self.batch is not None
+        affine = self.per_sample is not None
+        if measured == affine:
+            raise ValueError("give either step and batch, or per_sample (and fixed)")
+        return self
+
+
+class MemoryRule(Section):
+    """spotDNN's rule: the largest power of two below per_gib x GPU memory + offset."""
+
+    per_gib: Number = Field(gt=0)
+    offset: Number = 0.0
+
+
+class BatchSection(Section):
+    """How many samples a step takes: exactly one of the four rules."""
+
+    per_gpu: Count | None = Field(None, description="the same on every GPU")
+    per_gpu_by_device: dict[str, Count] | None = Field(None, description="by GPU or type name")
+    by_memory: MemoryRule | None = None
+    whole: Count | None = Field(None, description="of the whole cluster, split by speed")
+    max_per_gpu: Count | None = Field(None, description="with whole: what fits one GPU")
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Self:
+        rules = (self.per_gpu, self.per_gpu_by_device, self.by_memory, self.whole)
+        if sum(rule is not None for rule in rules) != 1:
+            raise ValueError("give exactly one of per_gpu, per_gpu_by_device, by_memory, whole")
+        return self
+
+
+class ParameterServerSection(Section):
+    """The parameter servers and what limits them."""
+
+    type: str = Field("m5.xlarge", description="instance type unless a fleet names another")
+    count: Count = 1
+    contention: Contention = Contention.QUEUEING
+    cpu_per_tensor: Duration | None = Field(None, description="server CPU time for each tensor")
+    cpu_per_mb: Duration | None = Field(None, description="server CPU time for each 10^6 bytes")
+    bandwidth: Rate | None = Field(None, description="of one server; else its type's network")
+    requested_bandwidth: Rate | None = Field(None, description="spotDNN's B_req")
+    contention_slope: Number | None = Field(None, description="spotDNN's a1")
+    contention_offset: Number | None = Field(None, description="spotDNN's b1")
+    largest_shard: Fraction | None = Field(None, description="of the parameters, several servers")
+
+    @model_validator(mode="after")
+    def _spotdnn_is_complete(self) -> Self:
+        needed = (self.requested_bandwidth, self.contention_slope, self.contention_offset)
+        if self.contention is Contention.SPOTDNN and None in needed:
+            raise ValueError(
+                "contention: spotdnn needs requested_bandwidth, contention_slope, contention_offset"
+            )
+        return self
+
+
+class AllreduceSection(Section):
+    """Gradient exchange without servers."""
+
+    bucket: Bytes = 25.0e6
+    backward_fraction: Fraction = 2 / 3
+    network_efficiency: Fraction = 0.8
+    latency: Duration = 3.0e-5
+    compression: Number = Field(1.0, gt=0, description="bytes before / bytes on the wire")
+
+
+class LineSection(Section):
+    """A straight line in the memory of a function, in MB."""
+
+    per_mb: Number
+    offset: Number
+
+
+class ServerlessSection(Section):
+    """lambdaDNN's laws for one model."""
+
+    samples_per_s: LineSection = Field(description="speed of one function")
+    storage_mb_per_s: LineSection | None = Field(None, description="S3 to one function")
+    storage_max: Rate = 920.0
+    function_max: Rate = 672.0
+    batch_per_function: Count
+    max_global_batch: Count
+    timeout: Duration = 900.0
+    checkpoint_margin: Duration = 30.0
+    resume: Duration = 5.0
+    usd_per_gib_s: Number = Field(1.66667e-5, gt=0)
+
+
+class SpotdnnSection(Section):
+    """spotDNN's loss law, with the range it was fitted on."""
+
+    law: Literal["spotdnn"]
+    c1: Number
+    c2: Number = Field(le=0)
+    c3: Number = Field(gt=0)
+    c4: Number = Field(ge=0)
+    c5: Number = Field(ge=0)
+    fitted_batch: tuple[Amount, Amount] = Field(description="smallest and largest weighted batch")
+    fitted_coefficient: tuple[Number, Number] = (0.0, 1.0)
+    spread: Fraction = 0.06
+
+
+class CynthiaSection(Section):
+    """Cynthia's loss law."""
+
+    law: Literal["cynthia"]
+    k0: Number = Field(gt=0)
+    k1: Number = Field(ge=0)
+    spread: Fraction = 0.06
+
+
+class NoiseScaleSection(Section):
+    """Gradient noise scale: steps to one loss, by batch."""
+
+    law: Literal["noise-scale"]
+    minimum_steps: Amount
+    noise_scale: Amount = Field(description="in samples")
+    loss: Number = Field(description="the loss that these two figures hold for")
+    spread: Fraction = 0.10
+
+
+Convergence = Annotated[
+    SpotdnnSection | CynthiaSection | NoiseScaleSection, Field(discriminator="law")
+]
+
+
+class DatasetSection(Section):
+    """What one epoch reads."""
+
+    samples: Amount
+    size: Bytes | None = None
+    tokens_per_sample: Amount | None = None
+
+
+class InputSection(Section):
+    """How fast one node can fetch and prepare samples."""
+
+    prep_per_vcpu: Amount | None = Field(None, description="samples/s each vCPU can prepare")
+    cached: Fraction = Field(1.0, description="share of the data set in memory")
+    disk: Rate | None = Field(None, description="else the type's block storage")
+    memory: Rate = 80_000.0
+
+
+class SpotSection(Section):
+    """What an interruption costs."""
+
+    checkpoint: Duration | None = Field(None, description="else from the model's size")
+    restart: Duration = 120.0
+    common_shock: Fraction = Field(0.5, description="share of the hazard that takes a whole pool")
+
+
+class WorkloadSection(Section):
+    """What is trained."""
+
+    strategy: Strategy
+    model: ModelSection
+    batch: BatchSection | None = None
+    compute: dict[str, ComputeEntry] = Field({}, description="by GPU name or instance type")
+    efficiency: Fraction = Field(0.35, description="of a GPU's peak, where nothing was measured")
+    parameter_server: ParameterServerSection | None = None
+    allreduce: AllreduceSection | None = None
+    serverless: ServerlessSection | None = None
+    convergence: Convergence | None = None
+    dataset: DatasetSection | None = None
+    input: InputSection | None = None
+    spot: SpotSection = SpotSection()
+    interval: Fraction | None = Field(None, description="90 % half width of the step time")
+
+    @model_validator(mode="after")
+    def _has_what_its_strategy_needs(self) -> Self:
+        serverless = self.strategy is Strategy.SERVERLESS
+        if serverless and self.serverless is None:
+            raise ValueError("strategy serverless needs a serverless section")
+        if serverless and self.dataset is None:
+            raise ValueError("strategy serverless needs a dataset section (samples and size)")
+        if not serverless and self.batch is None:
+            raise ValueError(f"strategy {self.strategy} needs a batch section")
+        if not serverless and not self.compute and self.model.flops_per_sample is None:
+            raise ValueError("give compute for at least one device, or model.flops_per_sample")
+        return self
+
+
+class GoalSection(Section):
+    """What must be reached: exactly one of loss, samples, steps, epochs, tokens."""
+
+    loss: Number | None = Field(None, gt=0)
+    samples: Amount | None = None
+    steps: Amount | None = None
+    epochs: Amount | None = None
+    tokens: Amount | None = None
+    deadline: Duration | None = None
+    budget: Usd | None = None
+    confidence: Fraction = Field(0.95, description="probability of meeting the deadline")
+
+    @model_validator(mode="after")
+    def _one_target(self) -> Self:
+        targets = (self.loss, self.samples, self.steps, self.epochs, self.tokens)
+        if sum(target is not None for target in targets) != 1:
+            raise ValueError("give exactly one of loss, samples, steps, epochs, tokens")
+        return self
+
+
+class LimitsSection(Section):
+    """What may be rented."""
+
+    cloud: Cloud = Cloud.AWS
+    regions: list[str] = []
+    zones: list[str] = Field([], description="zone ids such as use1-az4")
+    types: list[str] = []
+    gpus: list[str] = []
+    markets: list[Market] = list(Market)
+    exclude_types: list[str] = []
+    parameter_server_types: list[str] = []
+    spot_parameter_servers: bool = False
+    max_count: dict[str, Count] = Field({}, description="nodes, by instance type")
+    max_count_per_pool: Count | None = None
+    max_vcpus: dict[Market, dict[str, Count]] = Field(
+        {}, description="vCPU quota by market and AWS quota class"
+    )
+    max_nodes: Count = 64
+    max_pools: Count | None = None
+    min_on_demand: Fraction = Field(0.0, description="share of the nodes")
+    max_price: dict[str, Usd] = Field({}, description="per node and hour, by instance type")
+    max_usd_per_hour: dict[Market, Usd] = Field({}, description="of the whole fleet, by market")
+    placement: Placement | None = Field(None, description="all-reduce: one-zone unless given")
+    network: NetworkRate = NetworkRate.BASELINE
+
+
+class JobFile(Section):
+    """A Spotwright job: what to train, what to reach, what may be rented."""
+
+    name: str = Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
+    workload: WorkloadSection
+    goal: GoalSection
+    limits: LimitsSection = LimitsSection()
+
+    @model_validator(mode="after")
+    def _the_goal_can_be_counted(self) -> Self:
+        work = self.workload
+        if self.goal.loss is not None and work.convergence is None:
+            raise ValueError("goal.loss needs workload.convergence")
+        if self.goal.epochs is not None and work.dataset is None:
+            raise ValueError("goal.epochs needs workload.dataset.samples")
+        tokens = work.dataset.tokens_per_sample if work.dataset else None
+        if self.goal.tokens is not None and tokens is None:
+            raise ValueError("goal.tokens needs workload.dataset.tokens_per_sample")
+        return self

@@ -1,0 +1,40 @@
+"""All commands. Each is a module of its own; heavy libraries are imported when a command runs."""
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from spotwright.cli import catalog, schema
+from spotwright.cli.terminal import is_plain
+
+app = typer.Typer(
+    name="spotwright",
+    help="Find the cheapest GPU fleet that meets a training goal, rent it, watch it, replan it.",
+    epilog="Exit codes: 0 done, 1 failed, 2 bad usage or bad input, 3 no feasible fleet.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None if is_plain() else "rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(catalog.app, name="catalog")
+app.add_typer(schema.app, name="schema")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"spotwright {version('spotwright')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    pass

@@ -1,0 +1,56 @@
+"""Settings: flag over environment over file over default, read once.
+
+The file is `spotwright/config.toml` in the user's configuration folder:
+
+    catalog = "/srv/prices/aws.json"    # instead of the refreshed or bundled snapshot
+    data_dir = "/var/lib/spotwright"    # where `catalog refresh` keeps its snapshot
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from spotwright.domain.errors import BadInputError, nearest_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Everything the environment may decide."""
+
+    catalog: Path | None
+    data_dir: Path
+
+
+def read_config(environment: Mapping[str, str] | None = None) -> Config:
+    """Read the settings of this user."""
+    env = os.environ if environment is None else environment
+    home = Path(env.get("HOME", "/"))
+    file = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "spotwright" / "config.toml"
+    settings = _settings(file) | _from_environment(env)
+    default_data = Path(env.get("XDG_DATA_HOME") or home / ".local" / "share") / "spotwright"
+    return Config(
+        catalog=Path(settings["catalog"]) if "catalog" in settings else None,
+        data_dir=Path(settings.get("data_dir", default_data)),
+    )
+
+
+def _settings(file: Path) -> dict[str, str]:
+    if not file.is_file():
+        return {}
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInputError(f"{file}: {error}") from error
+    known = [f.name for f in fields(Config)]
+    for key, value in found.items():
+        if key not in known or not isinstance(value, str):
+            nearest = nearest_name(key, known) or ", ".join(known)
+            raise BadInputError(f"{file}: {key!r} is not a text setting; known: {nearest}")
+    return found
+
+
+def _from_environment(env: Mapping[str, str]) -> dict[str, str]:
+    names = {f.name: f"SPOTWRIGHT_{f.name.upper()}" for f in fields(Config)}
+    return {name: env[variable] for name, variable in names.items() if env.get(variable)}

@@ -1,0 +1,64 @@
+"""Wiring: which catalog a command reads, and job files checked against it."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spotwright.cli.config import Config, read_config
+from spotwright.domain.errors import MissingExtraError, UnknownNameError
+from spotwright.domain.hardware import Cloud
+from spotwright.domain.job import JobSpec
+from spotwright.usecases.check_names import check_names
+
+if TYPE_CHECKING:
+    from spotwright.adapters.catalog.catalog import Catalog
+    from spotwright.adapters.catalog.snapshot_file import FileSnapshotStore
+
+
+@dataclass(frozen=True, slots=True)
+class JobAndCatalog:
+    """A job whose every name is known to the catalog it will be priced with."""
+
+    job: JobSpec
+    catalog: "Catalog"
+
+
+def open_catalog(cloud: Cloud, *, file: Path | None = None) -> "Catalog":
+    """Open the snapshot the user named, else the last refreshed one, else the bundled one."""
+    try:
+        from spotwright.adapters.catalog.catalog import Catalog  # noqa: PLC0415
+        from spotwright.adapters.catalog.snapshot_file import load_snapshot  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("the catalog", extra="plan") from error
+    config = read_config()
+    named = file or (config.catalog if cloud is Cloud.AWS else None)
+    return Catalog(load_snapshot(named) if named else snapshot_store(cloud, config).load())
+
+
+def snapshot_store(cloud: Cloud, config: Config) -> "FileSnapshotStore":
+    """Return the place where refreshed snapshots of a cloud are kept."""
+    from spotwright.adapters.catalog.snapshot_file import FileSnapshotStore  # noqa: PLC0415
+
+    return FileSnapshotStore(cloud, refreshed=config.data_dir / "catalog" / f"{cloud}.json")
+
+
+def open_job(path: Path, *, catalog_file: Path | None = None) -> JobAndCatalog:
+    """Read a job file and the catalog of its cloud; names that do not exist are errors."""
+    try:
+        from spotwright.adapters.jobfile.read import read_job_file  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("reading job files", extra="plan") from error
+    loaded = read_job_file(path)
+    catalog = open_catalog(loaded.spec.limits.cloud, file=catalog_file)
+    try:
+        check_names(loaded.spec, catalog)
+    except UnknownNameError as error:
+        raise loaded.locate(error) from error
+    return JobAndCatalog(loaded.spec, catalog)
+
+
+def age_text(observed: datetime) -> str:
+    """Say how old prices are."""
+    days = (datetime.now(UTC) - observed).total_seconds() / 86400
+    return f"{days:.0f} days old" if days >= 2 else f"{days * 24:.0f} h old"

@@ -1,0 +1,62 @@
+"""What the user's terminal can show. Results go to stdout, everything else to stderr."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_PIPE_WIDTH = 200  # a pipe has no width: do not fold tables for it
+
+
+def is_plain() -> bool:
+    """Tell whether stdout wants text without colours and boxes."""
+    return os.environ.get("TERM") == "dumb" or not sys.stdout.isatty()
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document on stdout."""
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None
+) -> None:
+    """Print a table; columns whose name ends in `>` are aligned to the right."""
+    from rich import box  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(
+        title=title,
+        title_justify="left",
+        box=None if is_plain() else box.SIMPLE_HEAD,
+        pad_edge=False,
+        header_style="bold",
+    )
+    for column in columns:
+        right = column.endswith(">")
+        table.add_column(column.removesuffix(">"), justify="right" if right else "left")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
+
+
+def console() -> "Console":
+    """Return a console on stdout that folds lines only on a real terminal."""
+    from rich.console import Console  # noqa: PLC0415
+
+    return Console(
+        width=None if sys.stdout.isatty() else _PIPE_WIDTH,
+        highlight=False,
+        markup=False,
+        no_color=True if is_plain() else None,
+        emoji=False,
+    )
+
+
+def note(text: str) -> None:
+    """Say something on stderr that is not part of the result."""
+    print(text, file=sys.stderr)

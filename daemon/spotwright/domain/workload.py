@@ -1,0 +1,229 @@
+"""What is trained: its size, its speed on known devices, and how its loss falls.
+
+Every figure is in the unit its name ends with. A part that a strategy does not use is None: the job
+file reader sees to it that a workload has what its strategy needs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from spotwright.domain.hardware import Precision
+
+
+class Strategy(StrEnum):
+    """How workers exchange gradients."""
+
+    ASP_PS = "asp-ps"  # asynchronous parameter server
+    BSP_PS = "bsp-ps"  # bulk-synchronous parameter server
+    ALLREDUCE = "allreduce"  # PyTorch DDP and its kin
+    SERVERLESS = "serverless"  # functions, a parameter server on an instance
+
+    @property
+    def uses_parameter_servers(self) -> bool:
+        """Whether fleets for this strategy have nodes in the ps role."""
+        return self is not Strategy.ALLREDUCE
+
+
+class Contention(StrEnum):
+    """Which rule says how workers slow each other down at the parameter server."""
+
+    QUEUEING = "queueing"
+    SPOTDNN = "spotdnn"  # the paper's formula, for reproduction
+    NONE = "none"  # CM-DARE's additive rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSize:
+    """Bytes and operations of the trained model."""
+
+    parameter_bytes: float  # what is exchanged each step
+    tensor_count: int = 1
+    flops_per_sample: float | None = None  # forward and backward
+    precision: Precision = Precision.FP32
+    parameter_count: float | None = None  # of the whole model, for memory; None: from bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryUse:
+    """What training keeps in GPU memory beside the parameters."""
+
+    optimizer_bytes_per_parameter: float = 8.0  # Adam: two fp32 moments
+    activation_bytes_per_sample: float = 0.0
+    reserved_bytes: float = 1.0e9  # CUDA context, workspace, fragmentation
+    zero_stage: int = 0  # ZeRO: 1 shards optimiser state, 2 gradients too, 3 parameters too
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputeProfile:
+    """Step time of one GPU at batch b: fixed_s + per_sample_s * b."""
+
+    fixed_s: float = 0.0
+    per_sample_s: float
+    relative_sd: float | None = None  # spread between equal devices; None: the model's default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedBatch:
+    """A batch per GPU: one for all devices, or one for each named device."""
+
+    per_gpu_count: int | None = None
+    by_device: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryBatch:
+    """spotDNN's rule: 2^floor(log2(per_gib * GPU memory in GiB + offset))."""
+
+    per_gib: float
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlobalBatch:
+    """A batch for the whole cluster, split between the GPUs by their speed."""
+
+    sample_count: int
+    max_per_gpu_count: int | None = None
+
+
+BatchRule = FixedBatch | MemoryBatch | GlobalBatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterServing:
+    """How parameter servers spend their time, and which contention rule applies."""
+
+    default_type: str = "m5.xlarge"
+    default_count: int = 1
+    contention: Contention = Contention.QUEUEING
+    cpu_s_per_tensor: float = 0.0
+    cpu_s_per_byte: float = 0.0
+    bandwidth_mbps: float | None = None  # None: the instance type's network
+    requested_mbps: float | None = None  # spotDNN's B_req: what one worker draws alone
+    contention_slope: float | None = None  # spotDNN's a1 and b1 in P = min(a1 sqrt(n) + b1, 1)
+    contention_offset: float | None = None
+    largest_shard_fraction: float | None = None  # of the parameters, with several servers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllreduceTuning:
+    """How gradients are grouped and how much of the step they can hide behind."""
+
+    bucket_bytes: float = 25.0e6  # PyTorch DDP's default
+    backward_fraction: float = 2 / 3  # of compute, during which buckets become ready
+    network_efficiency_fraction: float = 0.8  # of the line rate, for large messages
+    latency_s: float = 3.0e-5  # per message and hop between nodes
+    compression_ratio: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerlessLaw:
+    """lambdaDNN: speed and storage bandwidth of a function as a line in its memory."""
+
+    samples_per_s_per_mb: float
+    samples_per_s_offset: float
+    storage_mbps_per_mb: float = 0.0
+    storage_mbps_offset: float = 920.0
+    storage_max_mbps: float = 920.0
+    function_max_mbps: float = 672.0
+    batch_per_function_count: int
+    max_global_batch_count: int
+    timeout_s: float = 900.0
+    checkpoint_margin_s: float = 30.0
+    resume_s: float = 5.0
+    usd_per_gib_s: float = 1.66667e-5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpotdnnLoss:
+    """L = (c2 b_w + c3) sqrt((R + c4) n) / (j + c1) + c5, trusted only where it was fitted."""
+
+    c1: float
+    c2: float
+    c3: float
+    c4: float
+    c5: float
+    batch_range: tuple[float, float]
+    coefficient_range: tuple[float, float] = (0.0, 1.0)
+    relative_sd: float = 0.06  # of the iterations to a loss
+
+    @property
+    def floor_loss(self) -> float:
+        """The loss that training approaches and never reaches."""
+        return self.c5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CynthiaLoss:
+    """L = k0 sqrt(n)^(asynchronous) / s + k1 after s iterations."""
+
+    k0: float
+    k1: float
+    relative_sd: float = 0.06
+
+    @property
+    def floor_loss(self) -> float:
+        """The loss that training approaches and never reaches."""
+        return self.k1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseScaleLaw:
+    """Steps = minimum_steps * (1 + noise_scale_samples / global batch)."""
+
+    minimum_steps: float
+    noise_scale_samples: float
+    loss: float  # the loss both figures were measured for
+    relative_sd: float = 0.10
+
+
+LossLaw = SpotdnnLoss | CynthiaLoss | NoiseScaleLaw
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """What one epoch reads."""
+
+    sample_count: float
+    size_bytes: float | None = None
+    tokens_per_sample: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputPipeline:
+    """How fast samples can be fetched and prepared on one node."""
+
+    prep_samples_per_s_per_vcpu: float | None = None
+    cached_fraction: float = 1.0
+    disk_mbps: float | None = None  # None: the instance type's block storage
+    memory_mbps: float = 80_000.0  # reading from the page cache
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpotBehaviour:
+    """What an interruption costs this job."""
+
+    checkpoint_s: float | None = None  # None: from the size, by the measured law
+    restart_s: float = 120.0  # from revocation to a replacement that trains
+    common_shock_fraction: float = 0.5  # of the hazard, that takes a whole pool at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """Everything about a training job that does not depend on what it runs on."""
+
+    strategy: Strategy
+    model: ModelSize
+    batch: BatchRule | None = None  # None: serverless, whose law has its own rule
+    compute: Mapping[str, ComputeProfile] = field(default_factory=dict)  # by GPU or type name
+    efficiency_fraction: float = 0.35  # of a GPU's peak, used where nothing was measured
+    memory: MemoryUse = field(default_factory=MemoryUse)
+    parameter_serving: ParameterServing | None = None
+    allreduce: AllreduceTuning | None = None
+    serverless: ServerlessLaw | None = None
+    convergence: LossLaw | None = None
+    dataset: Dataset | None = None
+    input: InputPipeline | None = None
+    spot: SpotBehaviour = field(default_factory=SpotBehaviour)
+    interval_fraction: float | None = None  # 90 % half width of step time, when calibrated

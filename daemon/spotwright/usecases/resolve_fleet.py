@@ -1,0 +1,195 @@
+"""Find the offers that a fleet written by hand stands for.
+
+What is left out of a term is filled in: one node, all its GPUs, on-demand, and the cheapest zone
+the job allows. A job that wants its nodes close together gets the cheapest zone (or region) where
+every term is offered. Offers that break a ceiling of the job can still be asked about: a
+what-if is not a purchase.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from spotwright.domain.errors import BadInputError, FleetExpressionError, UnknownNameError
+from spotwright.domain.fleet import Fleet, FunctionGroup, NodeGroup, Role
+from spotwright.domain.fleet_expression import FunctionTerm, NodeTerm, format_terms, parse
+from spotwright.domain.hardware import Cloud, Gpu, InstanceType
+from spotwright.domain.job import JobSpec, Placement
+from spotwright.domain.offer import Market, Offer, OfferQuery
+from spotwright.domain.workload import Strategy
+from spotwright.usecases.ports import OfferSource
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """One term and the offers that could serve it; no offer at all for a bare GPU."""
+
+    term: NodeTerm
+    bare: InstanceType | None
+    offers: Sequence[Offer]
+
+
+def resolve_fleet(text: str, job: JobSpec, source: OfferSource) -> Fleet:
+    """Read a fleet expression and choose an offer for each term.
+
+    Raises:
+        FleetExpressionError: a typo, an unknown name, or more GPUs than the type has.
+        BadInputError: the terms are nowhere offered together, or do not suit the strategy.
+    """
+    terms = parse(text)
+    functions = [term for term in terms if isinstance(term, FunctionTerm)]
+    nodes = [term for term in terms if isinstance(term, NodeTerm)]
+    _check_roles(job.workload.strategy, functions, nodes)
+    choices = [_choice(term, text, job, source) for term in [*nodes, *_servers(job, nodes)]]
+    scope = _common_scope(choices, job.limits.placement)
+    return Fleet(
+        nodes=tuple(_group(choice, scope, job.limits.placement) for choice in choices),
+        functions=_functions(functions),
+    )
+
+
+def _check_roles(
+    strategy: Strategy, functions: Sequence[FunctionTerm], nodes: Sequence[NodeTerm]
+) -> None:
+    workers = [term for term in nodes if term.role is Role.WORKER]
+    if strategy is Strategy.SERVERLESS and (not functions or workers):
+        raise BadInputError("a serverless fleet is written as lambda:MB*COUNT [+ ps=TYPE]")
+    if strategy is not Strategy.SERVERLESS and functions:
+        raise BadInputError(f"lambda functions need strategy serverless, the job says {strategy}")
+    if strategy is not Strategy.SERVERLESS and not workers:
+        raise BadInputError("a fleet needs at least one worker")
+    if strategy is Strategy.ALLREDUCE and len(workers) < len(nodes):
+        raise BadInputError("strategy allreduce has no parameter servers: remove the ps= terms")
+
+
+def _servers(job: JobSpec, nodes: Sequence[NodeTerm]) -> list[NodeTerm]:
+    """Return the job's own parameter servers, unless the fleet names some."""
+    serving = job.workload.parameter_serving
+    if serving is None or any(term.role is Role.PS for term in nodes):
+        return []
+    return [
+        NodeTerm(role=Role.PS, type_name=serving.default_type, node_count=serving.default_count)
+    ]
+
+
+def _choice(term: NodeTerm, text: str, job: JobSpec, source: OfferSource) -> _Choice:
+    types, bare = _types(term, text, source)
+    query = OfferQuery(
+        cloud=job.limits.cloud,
+        instance_types=frozenset(t.name for t in types),
+        regions=job.limits.regions if term.zone is None else frozenset(),
+        zones=frozenset({term.zone}) if term.zone else job.limits.zones,
+        markets=frozenset({term.market or Market.ON_DEMAND}),
+    )
+    try:
+        offers = source.offers(query) if types else ()
+    except UnknownNameError as error:
+        raise FleetExpressionError(str(error), text=text, column=term.column) from None
+    if types and not offers:
+        what = format_terms((term,))
+        problem = f"{what} is not offered {_where(job)} as {term.market or Market.ON_DEMAND}"
+        raise FleetExpressionError(problem, text=text, column=term.column)
+    return _Choice(term, bare, offers)
+
+
+def _types(
+    term: NodeTerm, text: str, source: OfferSource
+) -> tuple[list[InstanceType], InstanceType | None]:
+    """Return the types a name stands for; for a GPU nobody rents out, a bare host instead."""
+    try:
+        named = source.instance_type(term.type_name)
+    except UnknownNameError as no_type:
+        return _gpu_hosts(term, text, source, no_type)
+    if (term.gpu_count or 0) > named.gpu_count:
+        problem = f"{named.name} has {named.gpu_count:g} GPUs, not {term.gpu_count}"
+        raise FleetExpressionError(problem, text=text, column=term.column)
+    return [named], None
+
+
+def _gpu_hosts(
+    term: NodeTerm, text: str, source: OfferSource, no_type: UnknownNameError
+) -> tuple[list[InstanceType], InstanceType | None]:
+    try:
+        gpu = source.gpu(term.type_name)
+    except UnknownNameError as no_gpu:
+        error = no_gpu if no_gpu.nearest and not no_type.nearest else no_type
+        raise FleetExpressionError(str(error), text=text, column=term.column) from None
+    wanted = term.gpu_count or 1
+    hosts = [t for t in source.instance_types() if t.gpu_name == gpu.name and t.gpu_count >= wanted]
+    if not hosts:
+        return [], _bare_host(gpu, wanted)
+    fewest = min(host.gpu_count for host in hosts)
+    return [host for host in hosts if host.gpu_count == fewest], None
+
+
+def _bare_host(gpu: Gpu, gpu_count: int) -> InstanceType:
+    """Stand in for a machine the catalog does not have: enough vCPUs, no network figure."""
+    return InstanceType(
+        name=gpu.name,
+        cloud=Cloud.AWS,
+        vcpu_count=8.0 * gpu_count,
+        memory_gib=32.0 * gpu_count,
+        gpu_name=gpu.name,
+        gpu_count=gpu_count,
+        gpu_memory_gib=gpu.memory_gib,
+    )
+
+
+def _common_scope(choices: Sequence[_Choice], placement: Placement) -> str | None:
+    """Return the cheapest zone or region in which every rented term is offered."""
+    rented = [choice for choice in choices if choice.offers]
+    if placement is Placement.ANYWHERE or not rented:
+        return None
+    per_choice = [_cheapest_by_scope(choice, placement) for choice in rented]
+    common = set(per_choice[0]).intersection(*per_choice[1:])
+    if not common:
+        fleet = format_terms(tuple(choice.term for choice in rented))
+        raise BadInputError(
+            f"no {placement.removeprefix('one-')} offers all of {fleet}; "
+            "name zones, or set limits.placement to anywhere"
+        )
+    return min(common, key=lambda scope: (sum(prices[scope] for prices in per_choice), scope))
+
+
+def _cheapest_by_scope(choice: _Choice, placement: Placement) -> dict[str, float]:
+    prices: dict[str, float] = {}
+    for offer in choice.offers:  # cheapest first
+        total = offer.price_usd_per_hour * choice.term.node_count
+        prices.setdefault(_scope(offer, placement), total)
+    return prices
+
+
+def _scope(offer: Offer, placement: Placement) -> str:
+    return offer.zone if placement is Placement.ONE_ZONE else offer.region
+
+
+def _group(choice: _Choice, scope: str | None, placement: Placement) -> NodeGroup:
+    offer = next((o for o in choice.offers if scope is None or _scope(o, placement) == scope), None)
+    instance_type = offer.instance_type if offer else choice.bare
+    assert instance_type is not None  # a term has offers or a bare host
+    term = choice.term
+    return NodeGroup(
+        role=term.role,
+        instance_type=instance_type,
+        node_count=term.node_count,
+        gpus_per_node=_gpus_used(term, instance_type),
+        offer=offer,
+    )
+
+
+def _gpus_used(term: NodeTerm, instance_type: InstanceType) -> float:
+    if term.gpu_count is not None:
+        return term.gpu_count
+    asked_by_gpu_name = term.type_name.lower() != instance_type.name.lower()
+    return min(1.0, instance_type.gpu_count) if asked_by_gpu_name else instance_type.gpu_count
+
+
+def _functions(terms: Iterable[FunctionTerm]) -> FunctionGroup | None:
+    groups = [FunctionGroup(memory_mb=t.memory_mb, function_count=t.function_count) for t in terms]
+    if len(groups) > 1:
+        raise BadInputError("functions must all have the same memory: write one lambda term")
+    return groups[0] if groups else None
+
+
+def _where(job: JobSpec) -> str:
+    places = sorted(job.limits.zones or job.limits.regions)
+    return f"in {', '.join(places)}" if places else "anywhere in the catalog"

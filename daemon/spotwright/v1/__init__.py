@@ -1,0 +1,1 @@
+"""The wire contract, generated from protos/ by `make proto`; never edited."""
