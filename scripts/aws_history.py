@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
 from spotwright.domain.catalog import ZonePrice
 
 # g2 is gone as well, but no source describes its hardware.

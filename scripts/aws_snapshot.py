@@ -18,6 +18,7 @@ from collected_tables import (
     read_table,
     scaled,
 )
+
 from spotwright.domain.catalog import Snapshot, ZonePrice
 from spotwright.domain.hardware import Cloud, InstanceType
 from spotwright.domain.quota import quota_class

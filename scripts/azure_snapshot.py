@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from collected_tables import GpuTable, OfferRow, read_gpus, read_offers
+
 from spotwright.domain.catalog import Snapshot, ZonePrice
 from spotwright.domain.hardware import Cloud, InstanceType
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import aws_snapshot
 import azure_snapshot
 import gcp_snapshot
+
 from spotwright.adapters.catalog.snapshot_file import bundled_path, write_snapshot
 from spotwright.domain.catalog import Snapshot
 from spotwright.domain.hardware import Cloud

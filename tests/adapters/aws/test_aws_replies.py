@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from spotwright.adapters.aws.instance_types import read_instance_types
+from spotwright.adapters.aws.network import bandwidth_mbps
 from spotwright.adapters.aws.on_demand_prices import read_price_list
 from spotwright.adapters.aws.quotas import read_quotas
 from spotwright.adapters.aws.region_prices import zone_prices
@@ -47,6 +48,26 @@ def test_baseline_and_burst_of_the_network_are_kept_apart() -> None:
 
     assert (found.network_baseline_mbps, found.network_peak_mbps) == (2_500, 10_000)
     assert found.efa_interface_count == 0
+
+
+@pytest.mark.parametrize(
+    ("stated", "gbps_of_cards", "expected"),
+    [
+        ("400 Gigabit", [400.0] * 4, (400_000, 400_000)),  # g6e.48xlarge: the cards share it
+        ("3200 Gigabit", [200.0] * 8, (3_200_000, 3_200_000)),  # p6-b200: Ethernet is half of it
+        ("4x 100 Gigabit", [100.0] * 4, (400_000, 400_000)),
+        ("Up to 12.5 Gigabit", [1.25], (1_250, 1_250)),
+        ("High", [], (None, None)),
+    ],
+)
+def test_the_bandwidth_of_the_whole_instance_counts(
+    stated: str, gbps_of_cards: list[float], expected: tuple[float | None, float | None]
+) -> None:
+    cards: list[Any] = [
+        {"BaselineBandwidthInGbps": gbps, "PeakBandwidthInGbps": gbps} for gbps in gbps_of_cards
+    ]
+
+    assert bandwidth_mbps({"NetworkPerformance": stated, "NetworkCards": cards}) == expected
 
 
 def test_network_figures_aws_leaves_out_stay_as_they_were() -> None:
@@ -106,11 +127,11 @@ def test_the_newest_spot_price_of_a_pool_counts() -> None:
 
 
 @pytest.mark.parametrize("text", ["0.0000", "-1", "nan", "inf", "free"])
-def test_a_spot_price_that_is_none_is_refused(text: str) -> None:
+def test_a_spot_price_that_is_not_positive_and_finite_is_refused(text: str) -> None:
     history = reply("describe_spot_price_history")["SpotPriceHistory"]
     history[0]["SpotPrice"] = text
 
-    with pytest.raises(ValueError, match="price|convert"):
+    with pytest.raises(ValueError, match=r"price|convert"):
         read_spot_prices(history[:1], ZONES)
 
 

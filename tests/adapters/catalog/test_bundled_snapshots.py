@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
 from spotwright.adapters.catalog.catalog import Catalog
 from spotwright.adapters.catalog.snapshot_file import bundled_path, load_snapshot
 from spotwright.domain.catalog import Snapshot, ZonePrice
@@ -159,7 +160,8 @@ def test_attached_gpus_cost_host_and_gpu_together() -> None:
     host = prices["n1-standard-8", "us-central1-c"]
     whole = prices["n1-standard-8-p100-1", "us-central1-c"]
 
-    assert host.on_demand_usd_per_hour and whole.on_demand_usd_per_hour
+    assert host.on_demand_usd_per_hour is not None
+    assert whole.on_demand_usd_per_hour is not None
     # GCP's list price of one P100 in us-central1 is 1.46 USD per hour.
     assert whole.on_demand_usd_per_hour - host.on_demand_usd_per_hour == pytest.approx(1.46)
 
@@ -210,7 +212,7 @@ def test_bundled_files_stay_small() -> None:
 @pytest.mark.skipif(not COLLECTED.is_dir(), reason=f"no collected tables in {COLLECTED}")
 def test_bundled_files_are_what_the_script_writes_from_the_tables(tmp_path: Path) -> None:
     script = REPOSITORY / "scripts" / "build_catalog.py"
-    command = [sys.executable, script, "--data", COLLECTED, "--out", tmp_path]
+    command: list[str | Path] = [sys.executable, script, "--data", COLLECTED, "--out", tmp_path]
     subprocess.run(command, check=True, env={"PYTHONPATH": str(REPOSITORY / "daemon")})
 
     for cloud in Cloud:

@@ -1,7 +1,7 @@
 import pytest
+
 from spotwright.adapters.catalog.catalog import Catalog
 from spotwright.usecases.ports import OfferSource
-
 from tests.contracts.offer_source import OfferSourceContract, small_market
 
 

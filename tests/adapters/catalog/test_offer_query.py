@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spotwright.adapters.catalog.catalog import Catalog
 from spotwright.domain.catalog import Snapshot, ZonePrice
 from spotwright.domain.hardware import Cloud, Gpu, InstanceType
@@ -53,8 +54,15 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
 
 
 def _gpu(name: str) -> Gpu:
-    unknown = dict.fromkeys(("memory_mbps", "fp32_flops", "fp16_flops", "bf16_flops"))
-    return Gpu(name=name, architecture="any", memory_gib=16.0, **unknown)
+    return Gpu(
+        name=name,
+        architecture="any",
+        memory_gib=16.0,
+        memory_mbps=None,
+        fp32_flops=None,
+        fp16_flops=None,
+        bf16_flops=None,
+    )
 
 
 def _plain(name: str, gpu: str) -> InstanceType:

@@ -1,4 +1,5 @@
 import pytest
+
 from spotwright.adapters.catalog.snapshot_file import bundled_path, load_snapshot
 from spotwright.domain.hardware import Cloud
 from spotwright.domain.offer import Market

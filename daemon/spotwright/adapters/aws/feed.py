@@ -1,4 +1,9 @@
-"""Live prices from AWS: the PriceFeed that `spotwright catalog refresh` reads."""
+"""Live prices from AWS: the PriceFeed that `spotwright catalog refresh` reads.
+
+IAM actions it needs, all read-only: ec2:DescribeAvailabilityZones, ec2:DescribeInstanceTypes,
+ec2:DescribeInstanceTypeOfferings, ec2:DescribeSpotPriceHistory, pricing:GetProducts and
+servicequotas:ListServiceQuotas; ec2:GetSpotPlacementScores if it may.
+"""
 
 from __future__ import annotations
 

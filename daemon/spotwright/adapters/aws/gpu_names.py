@@ -48,7 +48,7 @@ def _device(gpu: GpuDeviceInfoTypeDef) -> Device:
         aws_name=gpu["Name"],
         count=whole_or_parts * partition,
         partition=partition,
-        memory_gib=gpu["MemoryInfo"]["SizeInMiB"] / _MIB_PER_GIB,
+        memory_gib=round(gpu["MemoryInfo"]["SizeInMiB"] / _MIB_PER_GIB, 3),
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spotwright.adapters.aws.gpu_names import Device, GpuNames, device
+from spotwright.adapters.aws.network import bandwidth_mbps, efa_interface_count
 from spotwright.adapters.aws.refusals import asking
 from spotwright.domain.catalog import Snapshot
 from spotwright.domain.hardware import Cloud, InstanceType
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from spotwright.adapters.aws.connection import RegionClients
 
 _MIB_PER_GIB = 1024
-_MBPS_PER_GBPS = 1000
 _GPU_FAMILIES = ("g*", "p*")  # every AWS family with GPUs for training has one of these letters
 
 
@@ -106,22 +106,11 @@ def _with_gpu(base: InstanceType, gpu: Device | None, gpu_name: str | None) -> I
 
 
 def _with_network(base: InstanceType, network: NetworkInfoTypeDef) -> InstanceType:
-    cards = network.get("NetworkCards", [])
-    baseline = _total_mbps([card.get("BaselineBandwidthInGbps") for card in cards])
-    peak = _total_mbps([card.get("PeakBandwidthInGbps") for card in cards])
-    efa_count = network.get("EfaInfo", {}).get("MaximumEfaInterfaces", 1)
+    baseline, peak = bandwidth_mbps(network)
     return replace(
         base,
         network_baseline_mbps=baseline or base.network_baseline_mbps,
         network_peak_mbps=peak or base.network_peak_mbps,
         network_card_count=network.get("MaximumNetworkCards", base.network_card_count),
-        efa_interface_count=efa_count if network.get("EfaSupported") else 0,
+        efa_interface_count=efa_interface_count(network),
     )
-
-
-def _total_mbps(gbps_of_cards: Sequence[float | None]) -> float | None:
-    """Return the sum over the cards, or None when AWS does not give every card's figure."""
-    known = [gbps for gbps in gbps_of_cards if gbps is not None]
-    if not known or len(known) < len(gbps_of_cards):
-        return None
-    return round(sum(known) * _MBPS_PER_GBPS, 3)

@@ -82,7 +82,7 @@ def _said(error: Exception) -> str:
 def _quoted(text: str) -> str:
     """Keep the first line, without access keys: AWS may quote the signed request after it."""
     first_line = text.strip().partition("\n")[0]
-    return _ACCESS_KEY_ID.sub("[access key]", first_line)[:_LONGEST_QUOTE].rstrip(" .")
+    return _ACCESS_KEY_ID.sub("[access key]", first_line)[:_LONGEST_QUOTE].rstrip(" .:")
 
 
 def _way_out(error: Exception, action: str) -> str:
@@ -94,6 +94,8 @@ def _way_out(error: Exception, action: str) -> str:
         return _GIVE_CREDENTIALS
     if isinstance(error, (ConnectionError, HTTPClientError)):
         return _CHECK_NETWORK
+    if isinstance(error, ResponseParserError):
+        return f"it was not AWS that answered, or not in full: {_CHECK_NETWORK}"
     return "check the AWS configuration of this machine (profile, region, credentials)"
 
 

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from spotwright.adapters.catalog import snapshot_format
@@ -100,9 +101,8 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the rename itself survive a power cut."""
+    """Make the rename survive a power cut, where the file system can promise that of folders."""
     handle = os.open(folder, os.O_RDONLY)
-    try:
+    with suppress(OSError):
         os.fsync(handle)
-    finally:
-        os.close(handle)
+    os.close(handle)

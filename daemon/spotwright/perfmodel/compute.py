@@ -1,0 +1,154 @@
+"""Seconds one GPU computes per step, measured or derived.
+
+A profile measured on that instance type or GPU is taken as it is. For a GPU never measured, the time
+per sample lies between two roofs: t_ref * peak_ref / peak (compute-bound) and
+t_ref * memory_ref / memory (bandwidth-bound). The geometric mean is the estimate and the distance of
+the roofs its uncertainty. Where nothing was measured at all, FLOPs / (efficiency * peak).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from spotwright.domain.errors import MissingFactError
+from spotwright.domain.hardware import Gpu, InstanceType, Precision
+from spotwright.domain.workload import ComputeProfile, Workload
+
+MEASURED_SD = 0.03  # spread between equal instances, where the job does not say
+ROOFLINE_SD = 0.12  # on top of it, for a GPU that was never measured
+PEAK_SD = 0.25  # from the data sheet alone
+
+GpuFacts = Callable[[str], Gpu]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputeEstimate:
+    """Compute time at batch b per GPU: fixed_s + per_sample_s * b."""
+
+    fixed_s: float
+    per_sample_s: float
+    source: str  # measured, roofline or data sheet
+    device_sd: float  # relative, between equal devices
+    model_sd: float  # relative, of the estimate itself
+
+    def step_s(self, batch_per_gpu: float) -> float:
+        """Return the compute time of one step."""
+        return self.fixed_s + self.per_sample_s * batch_per_gpu
+
+
+def estimate_compute(
+    workload: Workload, instance_type: InstanceType, gpu_facts: GpuFacts
+) -> ComputeEstimate:
+    """Return the best figure there is for a device.
+
+    Raises:
+        MissingFactError: nothing was measured and no FLOPs or peak rate are known.
+    """
+    names = (instance_type.name, instance_type.gpu_name or "")
+    profile = next((workload.compute[name] for name in names if name in workload.compute), None)
+    if profile is not None:
+        return _measured(profile)
+    gpu = _gpu(instance_type, gpu_facts)
+    references = _references(workload, gpu_facts)
+    if references:
+        estimate = _roofline(gpu, references, workload.model.precision)
+    else:
+        estimate = _data_sheet(gpu, workload)
+    return _share(estimate, instance_type.gpu_count)
+
+
+def _measured(profile: ComputeProfile) -> ComputeEstimate:
+    spread = profile.relative_sd if profile.relative_sd is not None else MEASURED_SD
+    return ComputeEstimate(
+        fixed_s=profile.fixed_s,
+        per_sample_s=profile.per_sample_s,
+        source="measured",
+        device_sd=spread,
+        model_sd=0.0,
+    )
+
+
+def _gpu(instance_type: InstanceType, gpu_facts: GpuFacts) -> Gpu:
+    if instance_type.gpu_name is None:
+        raise MissingFactError(
+            f"the compute time on {instance_type.name}, which has no GPU,",
+            way_out=f"add workload.compute.{instance_type.name}",
+        )
+    return gpu_facts(instance_type.gpu_name)
+
+
+def _references(workload: Workload, gpu_facts: GpuFacts) -> list[tuple[Gpu, ComputeProfile]]:
+    found = []
+    for device, profile in sorted(workload.compute.items()):
+        if "." not in device:  # instance types have a dot, GPU names have none
+            found.append((gpu_facts(device), profile))
+    return found
+
+
+def _roofline(
+    gpu: Gpu, references: list[tuple[Gpu, ComputeProfile]], precision: Precision
+) -> ComputeEstimate:
+    """Average, in logarithms, what each measured GPU says about this one."""
+    logs, distances, fixed = [], [], []
+    for reference, profile in references:
+        by_peak = _ratio(reference.peak_flops(precision), gpu.peak_flops(precision))
+        by_memory = _ratio(reference.memory_mbps, gpu.memory_mbps)
+        roofs = [roof for roof in (by_peak, by_memory) if roof is not None]
+        if not roofs:
+            continue
+        middle = sum(math.log(roof) for roof in roofs) / len(roofs)
+        logs.append(math.log(profile.per_sample_s) + middle)
+        distances.append(abs(math.log(roofs[0] / roofs[-1])) / 2)
+        fixed.append(profile.fixed_s)
+    if not logs:
+        raise _no_facts(gpu)
+    closest = min(range(len(logs)), key=lambda i: distances[i])
+    return ComputeEstimate(
+        fixed_s=sum(fixed) / len(fixed),
+        per_sample_s=math.exp(sum(logs) / len(logs)),
+        source="roofline",
+        device_sd=MEASURED_SD,
+        model_sd=math.hypot(ROOFLINE_SD, distances[closest] / 2),
+    )
+
+
+def _data_sheet(gpu: Gpu, workload: Workload) -> ComputeEstimate:
+    flops, peak = workload.model.flops_per_sample, gpu.peak_flops(workload.model.precision)
+    if flops is None:
+        raise MissingFactError(
+            f"the compute time on {gpu.name}",
+            way_out=f"add workload.compute.{gpu.name} or workload.model.flops_per_sample",
+        )
+    if peak is None:
+        raise _no_facts(gpu)
+    return ComputeEstimate(
+        fixed_s=0.0,
+        per_sample_s=flops / (workload.efficiency_fraction * peak),
+        source="data sheet",
+        device_sd=MEASURED_SD,
+        model_sd=PEAK_SD,
+    )
+
+
+def _share(estimate: ComputeEstimate, gpu_count: float) -> ComputeEstimate:
+    """Slow an estimate down on an instance that carries a fraction of a GPU."""
+    if not 0 < gpu_count < 1:
+        return estimate
+    return ComputeEstimate(
+        fixed_s=estimate.fixed_s,
+        per_sample_s=estimate.per_sample_s / gpu_count,
+        source=estimate.source,
+        device_sd=estimate.device_sd,
+        model_sd=estimate.model_sd,
+    )
+
+
+def _ratio(reference: float | None, wanted: float | None) -> float | None:
+    return reference / wanted if reference and wanted else None
+
+
+def _no_facts(gpu: Gpu) -> MissingFactError:
+    return MissingFactError(
+        f"the speed of {gpu.name}, whose peak rate is not published,",
+        way_out=f"measure it and add workload.compute.{gpu.name}",
+    )
