@@ -1,1 +1,1 @@
-"""Spotwright: the cheapest spot and on-demand GPU fleet that meets a training goal, with a proof."""
+"""Spotwright: the cheapest GPU fleet that meets a training goal, with a proof."""

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from spotwright.cli import catalog, schema
+from spotwright.cli.predict import predict
 from spotwright.cli.terminal import is_plain
 
 app = typer.Typer(
@@ -17,6 +18,7 @@ app = typer.Typer(
     rich_markup_mode=None if is_plain() else "rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(predict)
 app.add_typer(catalog.app, name="catalog")
 app.add_typer(schema.app, name="schema")
 

@@ -1,6 +1,6 @@
 """`spotwright catalog`: what can be rented, from the snapshot at hand or from AWS."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spotwright.cli.config import read_config
+from spotwright.cli.options import AsJson, CatalogFile
 from spotwright.cli.sources import age_text, open_catalog, open_job, snapshot_store
 from spotwright.cli.terminal import note, print_json, print_table
 from spotwright.domain.errors import BadInputError, MissingExtraError, OutsideWorldError
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
     from spotwright.adapters.catalog.catalog import Catalog
 
 app = typer.Typer(help="Show instance types and prices, or refresh them.", no_args_is_help=True)
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-CatalogFile = Annotated[
-    Path | None, typer.Option("--catalog", help="Snapshot file instead of the usual one.")
-]
-_LARGE = 40  # rows that still fit a screen
 
 
 @app.command("list")
@@ -58,9 +53,9 @@ def list_offers(
         regions=frozenset(region or ()),
         zones=frozenset(zone or ()),
         markets=frozenset({market} if market else ()),
-        max_price_usd_per_hour=parse_usd(max_price) if max_price else None,
-        min_memory_gib=parse_gib(min_memory) if min_memory else None,
-        min_gpu_memory_gib=parse_gib(min_gpu_memory) if min_gpu_memory else None,
+        max_price_usd_per_hour=_read(parse_usd, max_price),
+        min_memory_gib=_read(parse_gib, min_memory),
+        min_gpu_memory_gib=_read(parse_gib, min_gpu_memory),
         efa_only=efa,
         with_gpu=False if servers else (None if named else True),
         include_retired=retired,
@@ -126,6 +121,10 @@ def refresh(
         f"{report.price_count} prices, {report.changed_price_count} of them new or changed since "
         f"{report.previous_time:%Y-%m-%d %H:%M} UTC; {report.quota_count} vCPU quotas"
     )
+
+
+def _read(parse: Callable[[str], float], text: str | None) -> float | None:
+    return None if text is None else parse(text)
 
 
 def _only_job(query: OfferQuery) -> None:

@@ -52,8 +52,9 @@ class FleetExpressionError(BadInputError):
     reason = "FLEET_EXPRESSION"
 
     def __init__(self, problem: str, *, text: str, column: int) -> None:
+        one_line = "".join(" " if letter.isspace() else letter for letter in text)
         pointer = " " * (column - 1) + "^"
-        super().__init__(f"column {column}: {problem}\n  {text}\n  {pointer}")
+        super().__init__(f"column {column}: {problem}\n  {one_line}\n  {pointer}")
         self.problem, self.text, self.column = problem, text, column
 
 

@@ -27,8 +27,9 @@ class NodeGroup:
     def __post_init__(self) -> None:
         if self.node_count < 1:
             raise ValueError(f"node_count must be at least 1, got {self.node_count}")
-        if self.gpus_per_node > self.instance_type.gpu_count:
-            raise ValueError(f"{self.instance_type.name} has fewer than {self.gpus_per_node} GPUs")
+        if not 0 <= self.gpus_per_node <= self.instance_type.gpu_count:
+            most = self.instance_type.gpu_count
+            raise ValueError(f"gpus_per_node must be from 0 to {most:g}, got {self.gpus_per_node}")
 
     @property
     def device(self) -> str:

@@ -20,6 +20,7 @@ _INTEGER = re.compile(r"[0-9]+")
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _MARKET = re.compile(r"[A-Za-z-]+")
 _SPACE = re.compile(r"\s*")
+_MOST = 1_000_000  # of anything: more is a slip of the finger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +98,11 @@ class _Scanner:
 
     def positive_integer(self, what: str) -> int:
         column = self.column
-        value = int(self.take(_INTEGER, f"{what} (a whole number)"))
-        if value < 1:
-            raise self.error(f"{what} must be at least 1, got {value}", column=column)
-        return value
+        digits = self.take(_INTEGER, f"{what} (a whole number)").lstrip("0") or "0"
+        if len(digits) > len(str(_MOST)) or not 1 <= int(digits) <= _MOST:
+            problem = f"{what} must be from 1 to {_MOST:,}, got {digits[:12]}"
+            raise self.error(problem, column=column)
+        return int(digits)
 
     def error(self, problem: str, *, column: int | None = None) -> FleetExpressionError:
         return FleetExpressionError(problem, text=self.text, column=column or self.column)

@@ -56,6 +56,8 @@ class Goal:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"{name} must be positive, got {value}")
+        if not 0 <= self.confidence_fraction <= 1:
+            raise ValueError(f"confidence_fraction must be 0 to 1, got {self.confidence_fraction}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,10 +47,10 @@ class Plan:
     catalog_time: datetime
 
     def __post_init__(self) -> None:
-        if self.lower_bound_usd > self.cost_usd * (1 + 1e-9):
+        if not self.lower_bound_usd <= self.cost_usd * (1 + 1e-9):
             raise ValueError(f"bound {self.lower_bound_usd} above cost {self.cost_usd}")
 
     @property
     def gap_fraction(self) -> float:
         """How much cheaper the true optimum could still be."""
-        return 1 - self.lower_bound_usd / self.cost_usd
+        return max(0.0, 1 - self.lower_bound_usd / self.cost_usd)

@@ -9,7 +9,11 @@ import re
 
 from spotwright.domain.errors import UnitError
 
-_QUANTITY = re.compile(r"\s*([+-]?\d[\d_,]*(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)\s*([A-Za-z/µ%]*)\s*")
+# A comma stands between thousands and nowhere else: `1,5 h` must not be read as fifteen hours.
+_WHOLE = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:_[0-9]+)*)"
+_NUMBER = rf"(?:{_WHOLE}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_QUANTITY = re.compile(rf"\s*([+-]?{_NUMBER})\s*([A-Za-z/µ%]*)\s*")
+_DURATION_PART = re.compile(rf"\s*{_NUMBER}\s*[A-Za-zµ]+\s*")
 _SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "second": 1.0,
             "seconds": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0, "minutes": 60.0,
             "h": 3600.0, "hour": 3600.0, "hours": 3600.0, "d": 86400.0, "day": 86400.0,
@@ -25,9 +29,9 @@ _FLOPS = {"": 1.0, "FLOP": 1.0, "MFLOP": 1e6, "GFLOP": 1e9, "TFLOP": 1e12, "PFLO
 def parse_duration_s(value: str | float) -> float:
     """Read `4h`, `90 min`, `1h30m` or a bare number of seconds; always positive."""
     if isinstance(value, str) and not _is_number(value):
-        parts = re.findall(r"([+-]?[\d.,_]+\s*[A-Za-zµ]+)", value)
-        if not parts or "".join(parts).replace(" ", "") != value.replace(" ", ""):
-            raise UnitError(value, expected="a duration such as 90s, 45 min, 4h or 2d")
+        parts = _DURATION_PART.findall(value)
+        if not parts or "".join(parts) != value:
+            raise UnitError(value, expected="a positive duration such as 90s, 45 min, 4h or 2d")
         seconds = sum(_quantity(part, _SECONDS, "a duration such as 4h") for part in parts)
     else:
         seconds = _quantity(value, {"": 1.0}, "a duration such as 4h")
@@ -108,8 +112,7 @@ def format_bytes(size: float) -> str:
 def _quantity(value: str | float, units: dict[str, float], expected: str) -> float:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise UnitError(value, expected=expected)
-    text = value if isinstance(value, str) else repr(value)
-    match = _QUANTITY.fullmatch(text)
+    match = _QUANTITY.fullmatch(str(value))
     if match is None or match[2] not in units:
         raise UnitError(value, expected=expected)
     return float(match[1].replace(",", "").replace("_", "")) * units[match[2]]

@@ -56,10 +56,14 @@ class MemoryUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeProfile:
-    """Step time of one GPU at batch b: fixed_s + per_sample_s * b."""
+    """Step time of one GPU at batch b: (fixed_s^k + (per_sample_s * b)^k)^(1/k), k the knee.
+
+    A knee of 1 adds the two; a large one takes the larger, as when the host runs ahead of the GPU.
+    """
 
     fixed_s: float = 0.0
     per_sample_s: float
+    knee: float = 1.0
     relative_sd: float | None = None  # spread between equal devices; None: the model's default
 
 
@@ -97,8 +101,9 @@ class ParameterServing:
     default_type: str = "m5.xlarge"
     default_count: int = 1
     contention: Contention = Contention.QUEUEING
-    cpu_s_per_tensor: float = 0.0
-    cpu_s_per_byte: float = 0.0
+    cpu_s_per_tensor: float = 0.108e-3  # of a 4-vCPU server; measured with TensorFlow 1.10
+    cpu_s_per_byte: float = 1.26e-9
+    overlap_fraction: float = 0.0  # bsp-ps: of the exchange that hides behind compute
     bandwidth_mbps: float | None = None  # None: the instance type's network
     requested_mbps: float | None = None  # spotDNN's B_req: what one worker draws alone
     contention_slope: float | None = None  # spotDNN's a1 and b1 in P = min(a1 sqrt(n) + b1, 1)
@@ -107,26 +112,50 @@ class ParameterServing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AllreduceTuning:
-    """How gradients are grouped and how much of the step they can hide behind."""
+class Links:
+    """Measured rates of one instance type; None: from the catalog."""
 
-    bucket_bytes: float = 25.0e6  # PyTorch DDP's default
-    backward_fraction: float = 2 / 3  # of compute, during which buckets become ready
-    network_efficiency_fraction: float = 0.8  # of the line rate, for large messages
-    latency_s: float = 3.0e-5  # per message and hop between nodes
+    network_mbps: float | None = None
+    intra_mbps: float | None = None  # between the GPUs of one node
+    sharing_fraction: float | None = None  # slowdown of a full node by its own GPUs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllreduceTuning:
+    """How gradients travel; the defaults are the middle of what was fitted on measured clusters."""
+
+    head_fraction: float = 0.45  # of compute, before the first bucket of gradients is ready
+    overlap_power: float = 8.0  # how sharply compute and communication overlap
+    gpu_spread_fraction: float = 0.04  # of GPU speeds from step to step: the slowest decides
+    link_spread_fraction: float | None = None  # of link speeds; None: by kind of network
+    two_node_loss: float | None = None  # a ring of two nodes is slower; None: by kind of network
+    hop_loss: float | None = None  # per GPU in the ring; None: from the message size
     compression_ratio: float = 1.0
+    links: Mapping[str, Links] = field(default_factory=dict)  # by instance type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepInterval:
+    """Conformal interval of the step time: T exp(quantile * hypot(base, network * its share))."""
+
+    low_quantile: float
+    high_quantile: float
+    base_scale: float
+    network_scale: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerlessLaw:
-    """lambdaDNN: speed and storage bandwidth of a function as a line in its memory."""
+    """lambdaDNN: speed and storage bandwidth of a function by its memory."""
 
-    samples_per_s_per_mb: float
-    samples_per_s_offset: float
+    samples_per_s_per_mb: float | None = None  # speed = slope * MB + offset, as published
+    samples_per_s_offset: float = 0.0
+    s_per_sample: float = 0.0  # or, fitted: seconds per sample = this + the next / MB
+    mb_s_per_sample: float | None = None
     storage_mbps_per_mb: float = 0.0
     storage_mbps_offset: float = 920.0
     storage_max_mbps: float = 920.0
-    function_max_mbps: float = 672.0
+    function_max_mbps: float | None = 672.0  # None: only the server limits the exchange
     batch_per_function_count: int
     max_global_batch_count: int
     timeout_s: float = 900.0
@@ -226,4 +255,5 @@ class Workload:
     dataset: Dataset | None = None
     input: InputPipeline | None = None
     spot: SpotBehaviour = field(default_factory=SpotBehaviour)
-    interval_fraction: float | None = None  # 90 % half width of step time, when calibrated
+    pcie_mbps: float | None = None  # None: the instance type's
+    interval: StepInterval | None = None  # None: not calibrated, from the spread of devices

@@ -29,8 +29,6 @@ def batch_per_gpu(workload: Workload, instance_type: InstanceType) -> int:
             room = rule.per_gib * instance_type.gpu_memory_gib + rule.offset
             return 2 ** math.floor(math.log2(room)) if room >= 1 else 1
         case GlobalBatch():
-            raise BadInputError(
-                f"batch.whole needs a synchronous strategy, not {workload.strategy}"
-            )
+            raise BadInputError(f"batch.whole does not suit strategy {workload.strategy}")
         case None:
             raise MissingFactError("the batch", way_out="add workload.batch")

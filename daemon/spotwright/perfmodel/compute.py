@@ -1,14 +1,14 @@
 """Seconds one GPU computes per step, measured or derived.
 
-A profile measured on that instance type or GPU is taken as it is. For a GPU never measured, the time
-per sample lies between two roofs: t_ref * peak_ref / peak (compute-bound) and
-t_ref * memory_ref / memory (bandwidth-bound). The geometric mean is the estimate and the distance of
-the roofs its uncertainty. Where nothing was measured at all, FLOPs / (efficiency * peak).
+A profile measured on that instance type or GPU is taken as it is. For a GPU never measured, the
+time per sample lies between two roofs: t_ref * peak_ref / peak (compute-bound) and
+t_ref * memory_ref / memory (bandwidth-bound). The geometric mean is the estimate and the distance
+of the roofs its uncertainty. Where nothing was measured at all, FLOPs / (efficiency * peak).
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spotwright.domain.errors import MissingFactError
 from spotwright.domain.hardware import Gpu, InstanceType, Precision
@@ -23,17 +23,20 @@ GpuFacts = Callable[[str], Gpu]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeEstimate:
-    """Compute time at batch b per GPU: fixed_s + per_sample_s * b."""
+    """Compute time at batch b per GPU: (fixed_s^k + (per_sample_s * b)^k)^(1/k), k the knee."""
 
     fixed_s: float
     per_sample_s: float
+    knee: float = 1.0
     source: str  # measured, roofline or data sheet
     device_sd: float  # relative, between equal devices
     model_sd: float  # relative, of the estimate itself
 
     def step_s(self, batch_per_gpu: float) -> float:
         """Return the compute time of one step."""
-        return self.fixed_s + self.per_sample_s * batch_per_gpu
+        work_s = self.per_sample_s * batch_per_gpu
+        larger, smaller = max(self.fixed_s, work_s), min(self.fixed_s, work_s)
+        return larger * math.pow(1 + math.pow(smaller / larger, self.knee), 1 / self.knee)
 
 
 def estimate_compute(
@@ -62,6 +65,7 @@ def _measured(profile: ComputeProfile) -> ComputeEstimate:
     return ComputeEstimate(
         fixed_s=profile.fixed_s,
         per_sample_s=profile.per_sample_s,
+        knee=profile.knee,
         source="measured",
         device_sd=spread,
         model_sd=0.0,
@@ -134,13 +138,7 @@ def _share(estimate: ComputeEstimate, gpu_count: float) -> ComputeEstimate:
     """Slow an estimate down on an instance that carries a fraction of a GPU."""
     if not 0 < gpu_count < 1:
         return estimate
-    return ComputeEstimate(
-        fixed_s=estimate.fixed_s,
-        per_sample_s=estimate.per_sample_s / gpu_count,
-        source=estimate.source,
-        device_sd=estimate.device_sd,
-        model_sd=estimate.model_sd,
-    )
+    return replace(estimate, per_sample_s=estimate.per_sample_s / gpu_count)
 
 
 def _ratio(reference: float | None, wanted: float | None) -> float | None:

@@ -8,7 +8,7 @@ its inbound link, its CPU and its outbound link, each shared fairly between the 
 
 With k workers present a station serves min(k / visit_s, 1 / demand_s) steps/s. Such stations have
 an exact product-form solution that does not depend on the distribution of service times (BCMP:
-processor sharing), so there is no variance to fit. Norton's theorem folds the chain into one station
+processor sharing), so there is no variance to fit. Norton's theorem folds the chain into one:
 
     mu_k = H(k-1) / H(k),   H = convolution over the stations of h_s(k) = prod_(j<=k) 1 / mu_s(j)
 
@@ -81,13 +81,13 @@ def waits(counts: Floats, lone_step_s: Floats, server: SharedServer) -> Floats:
     """
     workers = counts.sum(axis=0)
     alone = lone_step_s if lone_step_s.ndim == 2 else lone_step_s[:, None]
-    wait = np.zeros_like(workers)
+    wait: Floats = np.zeros_like(workers)
     if not np.isfinite(server.rates[0]):
         return wait
     for _ in range(_ROUNDS):
         equal = workers / (counts / (alone + wait)).sum(axis=0) - wait
         wait = np.maximum(workers / cluster_speed(workers, equal, server) - equal, 0.0)
-    return wait
+    return np.asarray(wait, dtype=np.float64)
 
 
 def cluster_speed(workers: Floats, lone_step_s: Floats, server: SharedServer) -> Floats:
@@ -102,7 +102,8 @@ def cluster_speed(workers: Floats, lone_step_s: Floats, server: SharedServer) ->
         if k % _RESCALE_EVERY == _RESCALE_EVERY - 1:
             scale = 1 / total
             weight, served, total = weight * scale, served * scale, np.ones_like(total)
-    return np.asarray(served / total)
+    speed: Floats = served / total
+    return speed
 
 
 def spotdnn_bandwidth_mbps(
@@ -110,7 +111,7 @@ def spotdnn_bandwidth_mbps(
 ) -> Floats:
     """Return what one worker gets of the server's link by spotDNN's formula.
 
-    B = B_req while B_req <= B_ps / n, else P B_ps / n + (1 - P) B_req with P = min(a1 sqrt(n) + b1, 1).
+    B = B_req while B_req <= B_ps / n, else P B_ps / n + (1 - P) B_req, P = min(a1 sqrt(n) + b1, 1).
     """
     share = server_mbps / workers
     crowding = np.clip(slope * np.sqrt(workers) + offset, 0.0, 1.0)

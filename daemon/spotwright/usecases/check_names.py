@@ -1,4 +1,8 @@
-"""Make sure that a job speaks of hardware that exists."""
+"""Make sure that a job speaks of hardware that exists.
+
+Names must be spelled as the catalog spells them: they are also keys, of measured speeds and price
+ceilings, and a ceiling that is never found would be no ceiling.
+"""
 
 from collections.abc import Iterable
 
@@ -7,6 +11,7 @@ from spotwright.domain.hardware import Cloud
 from spotwright.domain.job import JobSpec
 from spotwright.domain.offer import OfferQuery
 from spotwright.domain.quota import QUOTA_CLASSES
+from spotwright.domain.workload import FixedBatch, Workload
 from spotwright.usecases.ports import OfferSource
 
 
@@ -14,10 +19,10 @@ def check_names(job: JobSpec, source: OfferSource) -> None:
     """Raise UnknownNameError for the first name that the catalog does not have."""
     limits, workload = job.limits, job.workload
     for name in sorted(limits.gpus):
-        source.gpu(name)
+        _check_gpu(name, source)
     for name in _named_types(job):
-        source.instance_type(name)
-    for name in sorted(workload.compute):
+        _check_type(name, source)
+    for name in _named_devices(workload):
         _check_device(name, source)
     if limits.cloud is Cloud.AWS:
         for quota_class, _ in sorted(limits.max_vcpus):
@@ -35,12 +40,31 @@ def _named_types(job: JobSpec) -> Iterable[str]:
         yield serving.default_type
 
 
+def _named_devices(workload: Workload) -> Iterable[str]:
+    yield from sorted(workload.compute)
+    if isinstance(workload.batch, FixedBatch):
+        yield from sorted(workload.batch.by_device)
+
+
+def _check_gpu(name: str, source: OfferSource) -> None:
+    _check_spelling("GPU", name, source.gpu(name).name)
+
+
+def _check_type(name: str, source: OfferSource) -> None:
+    _check_spelling("instance type", name, source.instance_type(name).name)
+
+
+def _check_spelling(kind: str, name: str, known: str) -> None:
+    if name != known:
+        raise UnknownNameError(kind, name, known=[known])
+
+
 def _check_device(name: str, source: OfferSource) -> None:
     """Accept a GPU name or an instance type."""
     try:
-        source.gpu(name)
+        _check_gpu(name, source)
     except UnknownNameError as no_gpu:
         try:
-            source.instance_type(name)
-        except UnknownNameError:
-            raise no_gpu from None
+            _check_type(name, source)
+        except UnknownNameError as no_type:
+            raise (no_gpu if no_gpu.nearest else no_type) from None

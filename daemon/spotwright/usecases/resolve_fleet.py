@@ -39,7 +39,8 @@ def resolve_fleet(text: str, job: JobSpec, source: OfferSource) -> Fleet:
     functions = [term for term in terms if isinstance(term, FunctionTerm)]
     nodes = [term for term in terms if isinstance(term, NodeTerm)]
     _check_roles(job.workload.strategy, functions, nodes)
-    choices = [_choice(term, text, job, source) for term in [*nodes, *_servers(job, nodes)]]
+    choices = [_choice(term, text, job, source) for term in nodes]
+    choices += [_default_choice(term, job, source) for term in _servers(job, nodes)]
     scope = _common_scope(choices, job.limits.placement)
     return Fleet(
         nodes=tuple(_group(choice, scope, job.limits.placement) for choice in choices),
@@ -89,6 +90,16 @@ def _choice(term: NodeTerm, text: str, job: JobSpec, source: OfferSource) -> _Ch
         problem = f"{what} is not offered {_where(job)} as {term.market or Market.ON_DEMAND}"
         raise FleetExpressionError(problem, text=text, column=term.column)
     return _Choice(term, bare, offers)
+
+
+def _default_choice(term: NodeTerm, job: JobSpec, source: OfferSource) -> _Choice:
+    """Choose for a term the user did not write: there is no column to point at."""
+    try:
+        return _choice(term, term.type_name, job, source)
+    except FleetExpressionError as error:
+        way_out = "add ps=TYPE to the fleet, or set workload.parameter_server.type"
+        problem = f"the job's parameter server cannot be used: {error.problem}; {way_out}"
+        raise BadInputError(problem) from None
 
 
 def _types(

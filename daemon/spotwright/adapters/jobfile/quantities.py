@@ -1,5 +1,6 @@
 """Human quantities as pydantic field types, with JSON Schema that says what may be written."""
 
+import math
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -31,7 +32,7 @@ def _number(value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError):
         raise UnitError(value, expected="a number") from None
-    if number != number or number in (float("inf"), float("-inf")):
+    if not math.isfinite(number):
         raise UnitError(value, expected="a finite number")
     return number
 

@@ -48,9 +48,11 @@ def parse_job(text: str, *, path: str) -> LoadedJob:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > _MAX_BYTES:
+        with path.open("rb") as file:  # a device or a pipe does not tell its size beforehand
+            content = file.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
             raise JobFileError(f"larger than {_MAX_BYTES:,} bytes: not a job file", path=str(path))
-        return path.read_text(encoding="utf-8")
+        return content.decode("utf-8")
     except FileNotFoundError:
         raise JobFileError("no such file", path=str(path)) from None
     except UnicodeDecodeError:
@@ -77,6 +79,8 @@ def _complaint(error: ErrorDetails) -> str:
         return f"unknown key {where!r}; {hint}"
     if error["type"] == "missing":
         return f"{where!r} is missing; add it"
+    if error["type"] == "model_type":
+        return f"{where}: expected `key: value` lines below it"
     message = error["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
     given = error["input"]

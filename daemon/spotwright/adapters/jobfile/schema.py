@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 
 from spotwright.adapters.jobfile.quantities import (
     Amount,
@@ -20,6 +20,8 @@ from spotwright.domain.job import NetworkRate, Placement
 from spotwright.domain.offer import Market
 from spotwright.domain.workload import Contention, Strategy
 
+ZeroStage = Annotated[int, Field(ge=0, le=3), WithJsonSchema({"enum": [0, 1, 2, 3]})]
+
 
 class Section(BaseModel):
     """A mapping with known keys only."""
@@ -33,7 +35,7 @@ class MemorySection(Section):
     optimizer_bytes_per_parameter: Number = Field(8.0, ge=0)
     activations_per_sample: Bytes | None = Field(None, description="bytes kept for the backward")
     reserved: Bytes = Field(1.0e9, description="CUDA context, workspace, fragmentation")
-    zero_stage: Literal["0", "1", "2", "3"] = "0"
+    zero_stage: ZeroStage = 0
 
 
 class ModelSection(Section):
@@ -54,13 +56,14 @@ class ComputeEntry(Section):
     batch: Count | None = Field(None, description="samples per GPU when step was measured")
     fixed: Duration | None = Field(None, description="seconds that do not depend on the batch")
     per_sample: Duration | None = Field(None, description="seconds for each further sample")
+    knee: Number = Field(1.0, ge=1, description="1 adds fixed and per_sample, more blends them")
     spread: Fraction | None = Field(None, description="standard deviation between equal devices")
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        measured = self.step is not None and self.batch is not None
-        affine = self.per_sample is not None
-        if measured == affine:
+        names = ("step", "batch", "fixed", "per_sample")
+        given = {name for name in names if getattr(self, name) is not None}
+        if given not in ({"step", "batch"}, {"per_sample"}, {"per_sample", "fixed"}):
             raise ValueError("give either step and batch, or per_sample (and fixed)")
         return self
 
@@ -86,6 +89,8 @@ class BatchSection(Section):
         rules = (self.per_gpu, self.per_gpu_by_device, self.by_memory, self.whole)
         if sum(rule is not None for rule in rules) != 1:
             raise ValueError("give exactly one of per_gpu, per_gpu_by_device, by_memory, whole")
+        if self.max_per_gpu is not None and self.whole is None:
+            raise ValueError("max_per_gpu goes with whole: remove it, or give whole")
         return self
 
 
@@ -95,8 +100,9 @@ class ParameterServerSection(Section):
     type: str = Field("m5.xlarge", description="instance type unless a fleet names another")
     count: Count = 1
     contention: Contention = Contention.QUEUEING
-    cpu_per_tensor: Duration | None = Field(None, description="server CPU time for each tensor")
-    cpu_per_mb: Duration | None = Field(None, description="server CPU time for each 10^6 bytes")
+    cpu_per_tensor: Duration = Field(0.108e-3, description="of a 4-vCPU server, each tensor")
+    cpu_per_mb: Duration = Field(1.26e-3, description="of a 4-vCPU server, each 10^6 bytes")
+    overlap: Fraction = Field(0.0, description="bsp-ps: exchange that hides behind compute")
     bandwidth: Rate | None = Field(None, description="of one server; else its type's network")
     requested_bandwidth: Rate | None = Field(None, description="spotDNN's B_req")
     contention_slope: Number | None = Field(None, description="spotDNN's a1")
@@ -113,14 +119,34 @@ class ParameterServerSection(Section):
         return self
 
 
-class AllreduceSection(Section):
-    """Gradient exchange without servers."""
+class LinksSection(Section):
+    """Measured rates of one instance type."""
 
-    bucket: Bytes = 25.0e6
-    backward_fraction: Fraction = 2 / 3
-    network_efficiency: Fraction = 0.8
-    latency: Duration = 3.0e-5
+    network: Rate | None = Field(None, description="between nodes, as all-reduce achieves it")
+    intra: Rate | None = Field(None, description="between the GPUs of one node")
+    sharing: Number | None = Field(None, ge=0, description="slowdown of a full node")
+
+
+class AllreduceSection(Section):
+    """Gradient exchange without servers; `spotwright calibrate` fits these from measured steps."""
+
+    head: Fraction = Field(0.45, description="share of compute before the first bucket is ready")
+    overlap_power: Number = Field(8.0, ge=1)
+    gpu_spread: Number = Field(0.04, ge=0)
+    link_spread: Number | None = Field(None, ge=0)
+    two_node_loss: Number | None = Field(None, ge=0)
+    hop_loss: Number | None = Field(None, ge=0)
     compression: Number = Field(1.0, gt=0, description="bytes before / bytes on the wire")
+    links: dict[str, LinksSection] = Field({}, description="by instance type")
+
+
+class IntervalSection(Section):
+    """90 % interval of the step time, from the residuals of a calibration."""
+
+    low: Number = Field(le=0, description="quantile of the scaled log residual")
+    high: Number = Field(ge=0)
+    base: Number = Field(gt=0, description="scale of the noise")
+    network: Number = Field(0.0, ge=0, description="its growth with the share of communication")
 
 
 class LineSection(Section):
@@ -130,19 +156,33 @@ class LineSection(Section):
     offset: Number
 
 
+class CurveSection(Section):
+    """base + per_memory / MB."""
+
+    base: Number = Field(0.0, ge=0)
+    per_memory: Number = Field(gt=0)
+
+
 class ServerlessSection(Section):
     """lambdaDNN's laws for one model."""
 
-    samples_per_s: LineSection = Field(description="speed of one function")
+    samples_per_s: LineSection | None = Field(None, description="speed of one function")
+    seconds_per_sample: CurveSection | None = Field(None, description="or its inverse, fitted")
     storage_mb_per_s: LineSection | None = Field(None, description="S3 to one function")
     storage_max: Rate = 920.0
-    function_max: Rate = 672.0
+    function_max: Rate | None = Field(672.0, description="null: only the server limits it")
     batch_per_function: Count
     max_global_batch: Count
     timeout: Duration = 900.0
     checkpoint_margin: Duration = 30.0
     resume: Duration = 5.0
     usd_per_gib_s: Number = Field(1.66667e-5, gt=0)
+
+    @model_validator(mode="after")
+    def _one_speed_law(self) -> Self:
+        if (self.samples_per_s is None) == (self.seconds_per_sample is None):
+            raise ValueError("give either samples_per_s or seconds_per_sample")
+        return self
 
 
 class SpotdnnSection(Section):
@@ -157,6 +197,14 @@ class SpotdnnSection(Section):
     fitted_batch: tuple[Amount, Amount] = Field(description="smallest and largest weighted batch")
     fitted_coefficient: tuple[Number, Number] = (0.0, 1.0)
     spread: Fraction = 0.06
+
+    @model_validator(mode="after")
+    def _ranges_are_in_order(self) -> Self:
+        for name in ("fitted_batch", "fitted_coefficient"):
+            low, high = getattr(self, name)
+            if low > high:
+                raise ValueError(f"{name} must be [smallest, largest], got [{low:g}, {high:g}]")
+        return self
 
 
 class CynthiaSection(Section):
@@ -223,11 +271,14 @@ class WorkloadSection(Section):
     dataset: DatasetSection | None = None
     input: InputSection | None = None
     spot: SpotSection = SpotSection()
-    interval: Fraction | None = Field(None, description="90 % half width of the step time")
+    pcie: Rate | None = Field(None, description="per GPU; else the type's")
+    interval: IntervalSection | None = None
 
     @model_validator(mode="after")
     def _has_what_its_strategy_needs(self) -> Self:
         serverless = self.strategy is Strategy.SERVERLESS
+        for name in self._sections_without_use():
+            raise ValueError(f"strategy {self.strategy} has no use for {name}: remove that section")
         if serverless and self.serverless is None:
             raise ValueError("strategy serverless needs a serverless section")
         if serverless and self.dataset is None:
@@ -237,6 +288,15 @@ class WorkloadSection(Section):
         if not serverless and not self.compute and self.model.flops_per_sample is None:
             raise ValueError("give compute for at least one device, or model.flops_per_sample")
         return self
+
+    def _sections_without_use(self) -> list[str]:
+        used = {
+            "batch": self.strategy is not Strategy.SERVERLESS,
+            "parameter_server": self.strategy.uses_parameter_servers,
+            "allreduce": self.strategy is Strategy.ALLREDUCE,
+            "serverless": self.strategy is Strategy.SERVERLESS,
+        }
+        return [name for name, use in used.items() if not use and getattr(self, name) is not None]
 
 
 class GoalSection(Section):

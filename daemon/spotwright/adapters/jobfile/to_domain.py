@@ -35,7 +35,8 @@ def workload(section: schema.WorkloadSection) -> work.Workload:
             restart_s=section.spot.restart,
             common_shock_fraction=section.spot.common_shock,
         ),
-        interval_fraction=section.interval,
+        pcie_mbps=section.pcie,
+        interval=_interval(section.interval),
     )
 
 
@@ -54,7 +55,7 @@ def _memory(section: schema.MemorySection) -> work.MemoryUse:
         optimizer_bytes_per_parameter=section.optimizer_bytes_per_parameter,
         activation_bytes_per_sample=section.activations_per_sample or 0.0,
         reserved_bytes=section.reserved,
-        zero_stage=int(section.zero_stage),
+        zero_stage=section.zero_stage,
     )
 
 
@@ -84,8 +85,9 @@ def _parameter_serving(section: schema.WorkloadSection) -> work.ParameterServing
         default_type=server.type,
         default_count=server.count,
         contention=server.contention,
-        cpu_s_per_tensor=server.cpu_per_tensor or 0.0,
-        cpu_s_per_byte=(server.cpu_per_mb or 0.0) / 1e6,
+        cpu_s_per_tensor=server.cpu_per_tensor,
+        cpu_s_per_byte=server.cpu_per_mb / 1e6,
+        overlap_fraction=server.overlap,
         bandwidth_mbps=server.bandwidth,
         requested_mbps=server.requested_bandwidth,
         contention_slope=server.contention_slope,
@@ -99,22 +101,36 @@ def _allreduce(section: schema.WorkloadSection) -> work.AllreduceTuning | None:
         return None
     tuning = section.allreduce or schema.AllreduceSection()
     return work.AllreduceTuning(
-        bucket_bytes=tuning.bucket,
-        backward_fraction=tuning.backward_fraction,
-        network_efficiency_fraction=tuning.network_efficiency,
-        latency_s=tuning.latency,
+        head_fraction=tuning.head,
+        overlap_power=tuning.overlap_power,
+        gpu_spread_fraction=tuning.gpu_spread,
+        link_spread_fraction=tuning.link_spread,
+        two_node_loss=tuning.two_node_loss,
+        hop_loss=tuning.hop_loss,
         compression_ratio=tuning.compression,
+        links={
+            name: work.Links(
+                network_mbps=links.network, intra_mbps=links.intra, sharing_fraction=links.sharing
+            )
+            for name, links in tuning.links.items()
+        },
     )
 
 
 def _serverless(section: schema.ServerlessSection | None) -> work.ServerlessLaw | None:
     if section is None:
         return None
-    storage = section.storage_mb_per_s
+    storage, line, curve = (
+        section.storage_mb_per_s,
+        section.samples_per_s,
+        section.seconds_per_sample,
+    )
     mbps_per_mb, mbps_offset = (8 * storage.per_mb, 8 * storage.offset) if storage else (0.0, 920.0)
     return work.ServerlessLaw(
-        samples_per_s_per_mb=section.samples_per_s.per_mb,
-        samples_per_s_offset=section.samples_per_s.offset,
+        samples_per_s_per_mb=line.per_mb if line else None,
+        samples_per_s_offset=line.offset if line else 0.0,
+        s_per_sample=curve.base if curve else 0.0,
+        mb_s_per_sample=curve.per_memory if curve else None,
         storage_mbps_per_mb=mbps_per_mb,
         storage_mbps_offset=mbps_offset,
         storage_max_mbps=section.storage_max,
@@ -125,6 +141,17 @@ def _serverless(section: schema.ServerlessSection | None) -> work.ServerlessLaw 
         checkpoint_margin_s=section.checkpoint_margin,
         resume_s=section.resume,
         usd_per_gib_s=section.usd_per_gib_s,
+    )
+
+
+def _interval(section: schema.IntervalSection | None) -> work.StepInterval | None:
+    if section is None:
+        return None
+    return work.StepInterval(
+        low_quantile=section.low,
+        high_quantile=section.high,
+        base_scale=section.base,
+        network_scale=section.network,
     )
 
 

@@ -13,6 +13,7 @@ from spotwright.domain.errors import JobFileError
 
 _NULLS = {"", "~", "null", "Null", "NULL"}
 _MAX_NODES = 20_000  # a job file has tens; more is an alias bomb
+_MAX_DEPTH = 50  # a job file has five; more is an alias inside itself
 
 Tree = dict[str, "Tree"] | list["Tree"] | str | None
 
@@ -57,12 +58,19 @@ def parse_yaml(text: str, *, path: str) -> YamlTree:
         mark = error.problem_mark
         problem = f"not valid YAML: {error.problem}"
         raise JobFileError(problem, path=path, line=mark.line + 1 if mark else None) from None
-    except yaml.YAMLError as error:
+    except yaml.reader.ReaderError as error:
+        problem = f"not valid YAML: the character #x{error.character:04x} is not allowed"
+        line = text.count("\n", 0, error.position) + 1
+        raise JobFileError(problem, path=path, line=line) from None
+    except RecursionError:
+        raise JobFileError("nested too deeply", path=path) from None
+    except (ValueError, OverflowError) as error:  # PyYAML on absurd numbers in escapes, versions
         raise JobFileError(f"not valid YAML: {error}", path=path) from None
     if root is None:
         raise JobFileError("the file is empty; `spotwright schema job` shows its shape", path=path)
     if not isinstance(root, yaml.MappingNode):
-        raise JobFileError("expected `key: value` lines at the top", path=path, line=1)
+        line = root.start_mark.line + 1
+        raise JobFileError("expected `key: value` lines at the top", path=path, line=line)
     return YamlTree(path=path, content=_Plain(path).convert(root), root=root)
 
 
@@ -72,18 +80,19 @@ class _Plain:
     def __init__(self, path: str) -> None:
         self._path, self._seen = path, 0
 
-    def convert(self, node: yaml.Node) -> Tree:
+    def convert(self, node: yaml.Node, *, depth: int = 0) -> Tree:
         self._seen += 1
-        if self._seen > _MAX_NODES:
-            raise JobFileError("too large or self-referring", path=self._path)
+        if self._seen > _MAX_NODES or depth > _MAX_DEPTH:
+            line = node.start_mark.line + 1
+            raise JobFileError("too large or self-referring", path=self._path, line=line)
         if isinstance(node, yaml.MappingNode):
-            return self._mapping(node)
+            return self._mapping(node, depth)
         if isinstance(node, yaml.SequenceNode):
-            return [self.convert(item) for item in node.value]
+            return [self.convert(item, depth=depth + 1) for item in node.value]
         plain = isinstance(node, yaml.ScalarNode) and node.style is None
         return None if plain and node.value in _NULLS else str(node.value)
 
-    def _mapping(self, node: yaml.MappingNode) -> dict[str, Tree]:
+    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Tree]:
         result: dict[str, Tree] = {}
         for key, value in node.value:
             line = key.start_mark.line + 1
@@ -92,7 +101,7 @@ class _Plain:
             if key.value in result:
                 problem = f"the key {key.value!r} is given twice"
                 raise JobFileError(problem, path=self._path, line=line)
-            result[key.value] = self.convert(value)
+            result[key.value] = self.convert(value, depth=depth + 1)
         return result
 
 

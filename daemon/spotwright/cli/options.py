@@ -1,0 +1,12 @@
+"""Options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+CatalogFile = Annotated[
+    Path | None, typer.Option("--catalog", help="Snapshot file instead of the usual one.")
+]
+JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="Job file (YAML).")]

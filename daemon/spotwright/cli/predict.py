@@ -1,0 +1,48 @@
+"""`spotwright predict`: what a fleet will do, as one what-if or as a table of them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spotwright.cli.options import AsJson, CatalogFile, JobFile
+from spotwright.cli.sources import age_text, open_job
+from spotwright.cli.terminal import note, print_json
+from spotwright.domain.errors import BadInputError
+
+
+def predict(
+    job: JobFile,
+    *,
+    fleet: Annotated[
+        str | None, typer.Option(help="Fleet, such as 'g5.xlarge*3/spot + ps=m5.xlarge'.")
+    ] = None,
+    configs: Annotated[
+        Path | None, typer.Option(help="CSV of configurations, in the measurements format.")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(help="Where the predicted table goes.")] = None,
+    catalog_file: CatalogFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict time, loss and cost of a fleet, and explain where each step's time goes."""
+    if (fleet is None) == (configs is None):
+        raise BadInputError("give either --fleet EXPR, or --configs FILE.csv")
+    if configs is not None:
+        from spotwright.cli.configurations import predict_table  # noqa: PLC0415
+
+        predict_table(job, configs, csv, catalog_file=catalog_file, as_json=as_json)
+        return
+    assert fleet is not None
+    opened = open_job(job, catalog_file=catalog_file)
+    from spotwright.cli.prediction_view import prediction_json, print_prediction  # noqa: PLC0415
+    from spotwright.perfmodel.predict import predict as predict_fleet  # noqa: PLC0415
+    from spotwright.usecases.resolve_fleet import resolve_fleet  # noqa: PLC0415
+
+    resolved = resolve_fleet(fleet, opened.job, opened.catalog)
+    prediction = predict_fleet(opened.job, resolved, opened.catalog.gpu)
+    observed = opened.catalog.catalog_time
+    if as_json:
+        print_json(prediction_json(prediction) | {"catalog_time": observed.isoformat()})
+        return
+    print_prediction(prediction)
+    note(f"prices of {observed:%Y-%m-%d}, {age_text(observed)}")

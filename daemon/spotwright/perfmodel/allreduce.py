@@ -1,0 +1,153 @@
+"""All-reduce (PyTorch DDP): one ring over G GPUs on N nodes, M bytes of gradients.
+
+    compute  C = max over classes of t_i(batch) * (1 + sharing * (1 - 1/g_i)), the slowest GPU,
+             times 1 + gpu_spread * emax(G); g_i GPUs share the host of one node
+    sync     S = 2 (G-1)/G * M / B        (ZeRO 3 also gathers parameters: 3 (G-1)/G * M / B)
+             one node       B = intra, NVLink or PCIe
+             several nodes  B = min(intra, net * exp(-link_spread * emax(N)) / (1 + hop_loss * G)),
+                            divided by 1 + two_node_loss on exactly two nodes
+    step     T = smooth maximum of C and head * C + S
+
+S with hop_loss is 2 (G-1) (M/G + hop_loss M) / net: each of the 2 (G-1) messages of M/G bytes pays
+a fixed cost, so the achieved bandwidth falls with the message size. T is the closed form of DDP's
+bucket pipeline start_i = max(ready_i, end_(i-1)), buckets getting ready between head * C and C.
+
+Without a calibration, net is what NCCL gets from the hardware: 80 % of the line rate over EFA, one
+TCP flow (10 Gbit/s in a placement group) elsewhere.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from spotwright.domain.errors import MissingFactError
+from spotwright.domain.prediction import StepTerms
+from spotwright.domain.workload import Links, Workload
+from spotwright.perfmodel.order_statistics import expected_maximum, smooth_maximum
+from spotwright.perfmodel.step_model import ClusterSpeed, Floats, WorkerClass, column
+from spotwright.perfmodel.synchronous_compute import SynchronousCompute
+
+FLOW_LIMIT_MBPS = 10_000.0  # of one TCP flow inside a placement group
+EFA_EFFICIENCY = 0.8
+TCP_LINK_SPREAD, EFA_LINK_SPREAD = 0.18, 0.05
+TCP_TWO_NODE_LOSS, EFA_TWO_NODE_LOSS = 0.4, 0.0
+USUAL_SHARING = 0.05
+_MESSAGE_COST_BYTES, _MOST_HOP_LOSS = 1.5e6, 0.015
+_ZERO3_STAGE = 3
+
+
+class AllreduceModel:
+    """Synchronous data-parallel training."""
+
+    def __init__(self, workload: Workload, workers: Sequence[WorkerClass]) -> None:
+        """Prepare for fleets of these classes."""
+        assert workload.allreduce is not None
+        tuning = workload.allreduce
+        self._tuning = tuning
+        self._compute = SynchronousCompute(workload, workers)
+        self._gpus = column([w.gpus for w in workers])
+        self._input_rate = column([w.input_rate for w in workers])
+        links = [tuning.links.get(w.group.instance_type.name, Links()) for w in workers]
+        self._sharing = column([_sharing(link) for link in links]) * (1 - 1 / self._gpus)
+        self._intra = column([_intra_mbps(w, k) for w, k in zip(workers, links, strict=True)])
+        self._net = column([_net_mbps(w, k) for w, k in zip(workers, links, strict=True)])
+        self._nvlink = [w.group.instance_type.nvlink_mbps > 0 for w in workers]
+        efa = all(w.group.instance_type.efa_interface_count > 0 for w in workers)
+        self._link_spread = _first(
+            tuning.link_spread_fraction, EFA_LINK_SPREAD if efa else TCP_LINK_SPREAD
+        )
+        self._two_node_loss = _first(
+            tuning.two_node_loss, EFA_TWO_NODE_LOSS if efa else TCP_TWO_NODE_LOSS
+        )
+        megabits = workload.model.parameter_bytes * 8e-6 / tuning.compression_ratio
+        self._volume = megabits * (3 if workload.memory.zero_stage == _ZERO3_STAGE else 2)
+        by_size = min(_MOST_HOP_LOSS, _MESSAGE_COST_BYTES / workload.model.parameter_bytes)
+        self._hop_loss = _first(tuning.hop_loss, by_size)
+
+    def speed(self, counts: Floats) -> ClusterSpeed:
+        """Evaluate fleets."""
+        batch = self._compute.batch_per_gpu(counts)
+        compute_s = self.compute_s(counts, batch)
+        busy_s = self.overlapped_s(counts, compute_s)
+        samples = np.where(counts > 0, batch * self._gpus, 0.0)
+        step_s = np.maximum(busy_s, (samples / self._input_rate).max(axis=0))
+        return ClusterSpeed(
+            iteration_s=step_s,
+            step_s=np.broadcast_to(step_s, counts.shape),
+            group_samples_per_s=counts * samples / step_s,
+            communication_fraction=np.clip(1 - compute_s / step_s, 0.0, 1.0),
+        )
+
+    def terms(self, counts: Floats) -> tuple[StepTerms, ...]:
+        """Explain one fleet: what compute does not hide is charged to the link that decides."""
+        fleet = counts[:, None]
+        batch = self._compute.batch_per_gpu(fleet)
+        compute_s = self.compute_s(fleet, batch)
+        busy_s = self.overlapped_s(fleet, compute_s)
+        exposed_s = float((busy_s - compute_s)[0])
+        stall_s = max(0.0, float((self.speed(fleet).iteration_s - busy_s)[0]))
+        link = self._deciding_link(fleet)
+        shared = {"compute_s": float(compute_s[0]), "input_stall_s": stall_s, link: exposed_s}
+        return tuple(StepTerms(**shared) for _ in counts)
+
+    def compute_s(self, counts: Floats, batch_per_gpu: Floats) -> Floats:
+        """Return the compute time of the slowest GPU, by fleet."""
+        own_s = self._compute.seconds(batch_per_gpu) * (1 + self._sharing)
+        slowest = np.where(counts > 0, own_s, 0.0).max(axis=0)
+        gpus = np.maximum(self._gpu_count(counts), 1.0)
+        straggling = 1 + self._tuning.gpu_spread_fraction * expected_maximum(gpus)
+        return np.asarray(slowest * straggling)
+
+    def overlapped_s(self, counts: Floats, compute_s: Floats) -> Floats:
+        """Return the step: compute, with as much of the exchange as sticks out of it."""
+        gpus = self._gpu_count(counts)
+        exchange_s = self._volume * (gpus - 1) / gpus / self._bandwidth_mbps(counts)
+        tail_s = self._tuning.head_fraction * compute_s + exchange_s
+        overlapped = smooth_maximum(compute_s, tail_s, self._tuning.overlap_power)
+        return np.where(gpus > 1, overlapped, compute_s)
+
+    def _bandwidth_mbps(self, counts: Floats) -> Floats:
+        nodes, intra, net = counts.sum(axis=0), self._slowest(counts, self._intra), self._net
+        spread = np.exp(-self._link_spread * expected_maximum(np.maximum(nodes, 1.0)))
+        between = self._slowest(counts, net) * spread
+        between = between / (1 + self._hop_loss * self._gpu_count(counts))
+        between = np.where(nodes == 2, between / (1 + self._two_node_loss), between)
+        return np.where(nodes > 1, np.minimum(between, intra), intra)
+
+    def _slowest(self, counts: Floats, rates: Floats) -> Floats:
+        return np.asarray(np.where(counts > 0, rates, np.inf).min(axis=0))
+
+    def _gpu_count(self, counts: Floats) -> Floats:
+        return np.asarray((counts * self._gpus).sum(axis=0))
+
+    def _deciding_link(self, fleet: Floats) -> str:
+        slower_between = self._bandwidth_mbps(fleet) < self._slowest(fleet, self._intra)
+        if fleet.sum() > 1 and slower_between[0]:
+            return "network_s"
+        present = [link for link, count in zip(self._nvlink, fleet[:, 0], strict=True) if count]
+        return "nvlink_s" if all(present) else "pcie_s"
+
+
+def _sharing(links: Links) -> float:
+    return _first(links.sharing_fraction, USUAL_SHARING)
+
+
+def _intra_mbps(worker: WorkerClass, links: Links) -> float:
+    return _first(links.intra_mbps, worker.group.instance_type.nvlink_mbps or worker.pcie_mbps)
+
+
+def _net_mbps(worker: WorkerClass, links: Links) -> float:
+    if links.network_mbps is not None:
+        return links.network_mbps
+    if worker.network_mbps is None:
+        name = worker.group.instance_type.name
+        raise MissingFactError(
+            f"the network rate of {name}", way_out=f"add workload.allreduce.links.{name}.network"
+        )
+    if worker.group.instance_type.efa_interface_count:
+        return EFA_EFFICIENCY * worker.network_mbps
+    return min(worker.network_mbps, FLOW_LIMIT_MBPS)
+
+
+def _first(given: float | None, usual: float) -> float:
+    return usual if given is None else given

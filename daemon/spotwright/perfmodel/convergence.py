@@ -1,0 +1,128 @@
+"""How many updates reach the goal.
+
+    spotdnn      j = (c2 b_w + c3) sqrt((R + c4) n) / (L - c5) - c1
+    cynthia      s = k0 / (L - k1), times sqrt(n) when asynchronous
+    noise-scale  s = s_min (1 + B_noise / b_w), for the loss it was measured at
+    fixed work   samples, epochs and tokens / b_w; steps as they are
+
+b_w is the weighted batch. R is spotDNN's convergence coefficient: with update shares w_i = v_i / v,
+w_1 that of the fastest worker, R = sqrt((w_1 - 1)^2 + w_2^2 + ... + w_n^2), which
+by classes of equal workers is R^2 = 1 - 2 v_f / V + Q / V^2, V = sum n_i v_i, Q = sum n_i v_i^2.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotwright.domain.errors import (
+    BadInputError,
+    MissingFactError,
+    OutsideFittedRangeError,
+    UnreachableTargetError,
+)
+from spotwright.domain.job import Target, TargetKind
+from spotwright.domain.workload import (
+    CynthiaLoss,
+    Dataset,
+    LossLaw,
+    NoiseScaleLaw,
+    SpotdnnLoss,
+    Workload,
+)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What the laws need to know of fleets; one entry per fleet."""
+
+    weighted_batch: Floats
+    worker_count: Floats
+    coefficient: Floats  # R; 0 for synchronous training
+    asynchronous: bool
+
+
+def convergence_coefficient(counts: Floats, worker_samples_per_s: Floats) -> Floats:
+    """Return R of each fleet from the speed of one worker of each class, (classes, fleets)."""
+    total = (counts * worker_samples_per_s).sum(axis=0)
+    squares = (counts * worker_samples_per_s**2).sum(axis=0)
+    fastest = np.where(counts > 0, worker_samples_per_s, 0.0).max(axis=0)
+    coefficient: Floats = np.sqrt(np.maximum(1 - 2 * fastest / total + squares / total**2, 0.0))
+    return coefficient
+
+
+def updates_to_goal(workload: Workload, target: Target, progress: Progress) -> Floats:
+    """Return the updates each fleet needs.
+
+    Raises:
+        UnreachableTargetError: the loss lies below the law's floor.
+        MissingFactError: the goal is a loss and the job has no convergence law.
+    """
+    match target.kind:
+        case TargetKind.LOSS:
+            return _updates_to_loss(workload.convergence, target.value, progress)
+        case TargetKind.STEPS:
+            return np.full_like(progress.weighted_batch, target.value)
+        case _:
+            return _samples(workload.dataset, target) / progress.weighted_batch
+
+
+def check_fitted_range(law: LossLaw | None, progress: Progress) -> None:
+    """Raise OutsideFittedRangeError where a law would be asked beyond the runs it was fitted on."""
+    if not isinstance(law, SpotdnnLoss):
+        return
+    for quantity, values, (low, high) in (
+        ("the weighted batch", progress.weighted_batch, law.batch_range),
+        ("the convergence coefficient", progress.coefficient, law.coefficient_range),
+    ):
+        outside = (values < low * (1 - 1e-9)) | (values > high * (1 + 1e-9))
+        if outside.any():
+            value = float(values[outside][0])
+            raise OutsideFittedRangeError(quantity, value=value, low=low, high=high)
+
+
+def relative_sd(law: LossLaw | None, target: Target) -> float:
+    """Return the relative uncertainty of the number of updates."""
+    return law.relative_sd if law is not None and target.kind is TargetKind.LOSS else 0.0
+
+
+def _updates_to_loss(law: LossLaw | None, loss: float, progress: Progress) -> Floats:
+    match law:
+        case SpotdnnLoss():
+            above_floor = _above_floor(loss, law.floor_loss)
+            scale = law.c2 * progress.weighted_batch + law.c3
+            crowd = np.sqrt((progress.coefficient + law.c4) * progress.worker_count)
+            return np.maximum(scale * crowd / above_floor - law.c1, 1.0)
+        case CynthiaLoss():
+            above_floor = _above_floor(loss, law.floor_loss)
+            exponent = 0.5 if progress.asynchronous else 0.0
+            return law.k0 * progress.worker_count**exponent / above_floor
+        case NoiseScaleLaw():
+            if not np.isclose(loss, law.loss):
+                raise BadInputError(
+                    f"the noise-scale law was measured for a loss of {law.loss:g}, the goal is "
+                    f"{loss:g}; set goal.loss to {law.loss:g} or measure again"
+                )
+            noise = law.noise_scale_samples / progress.weighted_batch
+            return law.minimum_steps * (1 + noise)
+        case None:
+            raise MissingFactError("how the loss falls", way_out="add workload.convergence")
+
+
+def _above_floor(loss: float, floor: float) -> float:
+    if loss <= floor:
+        raise UnreachableTargetError(target_loss=loss, floor_loss=floor)
+    return loss - floor
+
+
+def _samples(dataset: Dataset | None, target: Target) -> float:
+    match target.kind:
+        case TargetKind.EPOCHS if dataset is not None:
+            return target.value * dataset.sample_count
+        case TargetKind.TOKENS if dataset is not None and dataset.tokens_per_sample:
+            return target.value / dataset.tokens_per_sample
+        case TargetKind.SAMPLES:
+            return target.value
+    raise MissingFactError(f"how many samples {target.kind} are", way_out="add workload.dataset")

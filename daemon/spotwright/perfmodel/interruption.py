@@ -1,0 +1,129 @@
+"""What spot interruptions cost: hazard, checkpoints, lost work, refill.
+
+A node of a pool from which the share p is taken back in a month (730 h) has the hazard
+lambda = -ln(1 - p) / 730 per hour. The part `common_shock_fraction` of it takes the whole pool at
+once, so that n nodes of one pool are not n independent ones: events of a pool come at
+
+    lambda * (s + (1 - s) * n)                                              per hour.
+
+Synchronous training stops at each event: it loses half a checkpoint interval and the restart. The
+interval is Young and Daly's sqrt(2 * checkpoint_s / event rate). Asynchronous training keeps its
+parameters on the servers; a lost node is missing until its replacement has joined.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spotwright.domain.fleet import NodeGroup
+from spotwright.domain.offer import Market
+from spotwright.domain.workload import Strategy, Workload
+
+_HOURS_PER_MONTH = 730.0
+_UNKNOWN_INTERRUPTION_FRACTION = 0.10  # per month, where the advisor lists none
+_CHECKPOINT_FIXED_S, _CHECKPOINT_S_PER_BYTE = 3.24, 1.67e-8  # measured: CM-DARE, 12 models
+_CHECKPOINT_S_PER_TENSOR = 3.4e-3
+_STATE_COPIES = 3.0  # a checkpoint holds parameters and two moments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpotRisk:
+    """How interruptions stretch a run of `work_s` seconds without any."""
+
+    events_per_hour: float
+    checkpoint_interval_s: float | None  # None: nothing can be lost
+    overhead_fraction: float  # of the time, for checkpoints
+    expected_events: float
+    expected_loss_s: float  # per event
+    expected_s: float  # the whole run
+    sd_s: float  # from the randomness of interruptions alone
+
+
+def hazard_per_hour(group: NodeGroup) -> float:
+    """Return the interruptions per hour of one node of a group."""
+    if group.market is Market.ON_DEMAND or group.offer is None:
+        return 0.0
+    share = group.offer.interruption_fraction
+    share = _UNKNOWN_INTERRUPTION_FRACTION if share is None else share
+    return -math.log(1 - share) / _HOURS_PER_MONTH
+
+
+def survival_probability(group: NodeGroup, *, hours: float, common_shock_fraction: float) -> float:
+    """Return the probability that no node of a group is taken within `hours`."""
+    return math.exp(-_event_rate(group, common_shock_fraction) * hours)
+
+
+def checkpoint_s(workload: Workload) -> float:
+    """Return the seconds one checkpoint takes: stated by the job, else by the measured law."""
+    if workload.spot.checkpoint_s is not None:
+        return workload.spot.checkpoint_s
+    return (
+        _CHECKPOINT_FIXED_S
+        + _CHECKPOINT_S_PER_BYTE * _STATE_COPIES * workload.model.parameter_bytes
+        + _CHECKPOINT_S_PER_TENSOR * workload.model.tensor_count
+    )
+
+
+def young_daly_interval_s(checkpoint_seconds: float, events_per_hour: float) -> float:
+    """Return the checkpoint interval that loses least time."""
+    return math.sqrt(2 * checkpoint_seconds * 3600 / events_per_hour)
+
+
+def spot_risk(workload: Workload, groups: Sequence[NodeGroup], *, work_s: float) -> SpotRisk:
+    """Return what interruptions do to a run."""
+    shock = workload.spot.common_shock_fraction
+    rate = sum(_event_rate(group, shock) for group in groups)
+    if rate == 0:
+        return SpotRisk(
+            events_per_hour=0.0,
+            checkpoint_interval_s=None,
+            overhead_fraction=0.0,
+            expected_events=0.0,
+            expected_loss_s=0.0,
+            expected_s=work_s,
+            sd_s=0.0,
+        )
+    if workload.strategy is Strategy.ASP_PS:
+        return _asynchronous(workload, groups, rate=rate, work_s=work_s)
+    return _synchronous(workload, rate=rate, work_s=work_s)
+
+
+def _synchronous(workload: Workload, *, rate: float, work_s: float) -> SpotRisk:
+    save_s = checkpoint_s(workload)
+    interval_s = young_daly_interval_s(save_s, rate)
+    loss_s = interval_s / 2 + workload.spot.restart_s
+    overhead = save_s / interval_s
+    lost_share = min(rate * loss_s / 3600, 0.95)
+    expected_s = work_s * (1 + overhead) / (1 - lost_share)
+    return _risk(rate, interval_s, overhead, loss_s, expected_s)
+
+
+def _asynchronous(
+    workload: Workload, groups: Sequence[NodeGroup], *, rate: float, work_s: float
+) -> SpotRisk:
+    """Charge each event the share of the cluster that is missing until it is refilled."""
+    nodes = sum(group.node_count for group in groups)
+    lost_nodes = sum(hazard_per_hour(group) * group.node_count for group in groups)
+    loss_s = workload.spot.restart_s * lost_nodes / rate / nodes
+    lost_share = min(rate * loss_s / 3600, 0.95)
+    return _risk(rate, None, 0.0, loss_s, work_s / (1 - lost_share))
+
+
+def _risk(
+    rate: float, interval_s: float | None, overhead: float, loss_s: float, expected_s: float
+) -> SpotRisk:
+    events = rate * expected_s / 3600
+    return SpotRisk(
+        events_per_hour=rate,
+        checkpoint_interval_s=interval_s,
+        overhead_fraction=overhead,
+        expected_events=events,
+        expected_loss_s=loss_s,
+        expected_s=expected_s,
+        sd_s=loss_s * math.sqrt(4 / 3 * events),  # Poisson count, loss uniform around its mean
+    )
+
+
+def _event_rate(group: NodeGroup, common_shock_fraction: float) -> float:
+    independent = (1 - common_shock_fraction) * group.node_count
+    return hazard_per_hour(group) * (common_shock_fraction + independent)

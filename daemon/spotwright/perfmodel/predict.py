@@ -1,0 +1,213 @@
+"""The whole prediction for one fleet: step, loss, interruptions, time and money."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spotwright.domain.errors import BadInputError
+from spotwright.domain.fleet import Fleet
+from spotwright.domain.job import JobSpec
+from spotwright.domain.prediction import GroupPrediction, Interval, Prediction
+from spotwright.domain.workload import Strategy
+from spotwright.perfmodel.compute import GpuFacts
+from spotwright.perfmodel.convergence import (
+    Progress,
+    check_fitted_range,
+    convergence_coefficient,
+    relative_sd,
+    updates_to_goal,
+)
+from spotwright.perfmodel.interruption import SpotRisk, spot_risk
+from spotwright.perfmodel.memory import check_memory
+from spotwright.perfmodel.serverless import lifecycle
+from spotwright.perfmodel.step_model import (
+    ClusterSpeed,
+    Floats,
+    StepModel,
+    WorkerClass,
+    worker_class,
+)
+from spotwright.perfmodel.strategies import build_model, build_serverless
+from spotwright.perfmodel.uncertainty import LogBounds, step_bounds
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One fleet, evaluated."""
+
+    counts: Floats
+    speed: ClusterSpeed
+    bounds: LogBounds
+    groups: tuple[GroupPrediction, ...]
+
+
+def predict(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> Prediction:
+    """Predict what a fleet does with a job.
+
+    Raises:
+        BadInputError: memory, a missing fact, an unreachable loss or a law outside its range.
+    """
+    if job.workload.strategy is Strategy.SERVERLESS:
+        step = _functions_step(job, fleet)
+    else:
+        step = _nodes_step(job, fleet, gpu_facts)
+    progress = _progress(job, step)
+    check_fitted_range(job.workload.convergence, progress)
+    updates = float(updates_to_goal(job.workload, job.goal.target, progress)[0])
+    iteration_s = float(step.speed.iteration_s[0])
+    work_s = updates * iteration_s + _start_up_s(job, fleet, updates * iteration_s)
+    risk = spot_risk(job.workload, fleet.nodes, work_s=work_s)
+    bounds = step.bounds.widened(relative_sd(job.workload.convergence, job.goal.target))
+    bounds = bounds.widened(risk.sd_s / risk.expected_s)
+    duration = bounds.around(risk.expected_s)
+    return Prediction(
+        strategy=job.workload.strategy,
+        fleet=fleet,
+        groups=step.groups,
+        step_s=step.bounds.around(iteration_s),
+        cluster_steps_per_s=_worker_steps_per_s(step),
+        samples_per_s=float(step.speed.samples_per_s[0]),
+        weighted_batch=float(step.speed.weighted_batch[0]),
+        convergence_coefficient=float(progress.coefficient[0]) if progress.asynchronous else None,
+        steps_to_goal=updates,
+        duration_s=duration,
+        duration_p95_s=duration.high,
+        cost_usd=_cost(job, fleet, duration),
+        bottleneck=_bottleneck(step.groups),
+        network_basis=job.limits.network,
+        notes=_notes(fleet, risk),
+    )
+
+
+def _nodes_step(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> _Step:
+    workers = [worker_class(job.workload, g, gpu_facts, job.limits.network) for g in fleet.workers]
+    counts = np.array([float(group.node_count) for group in fleet.workers])
+    model = build_model(job, workers, fleet.servers, most_workers=int(counts.sum()))
+    speed = model.speed(counts[:, None])
+    return _Step(
+        counts=counts,
+        speed=speed,
+        bounds=step_bounds(job.workload, workers, counts, speed),
+        groups=_group_predictions(job, workers, model, counts, speed),
+    )
+
+
+def _functions_step(job: JobSpec, fleet: Fleet) -> _Step:
+    functions = fleet.functions
+    if functions is None:
+        raise BadInputError("a serverless fleet needs functions: lambda:MB*COUNT")
+    counts = np.array([float(functions.function_count)])
+    model = build_serverless(job, [functions.memory_mb], fleet.servers)
+    speed = model.speed(counts[:, None])
+    group = GroupPrediction(
+        group=None,
+        batch_per_gpu=float(speed.weighted_batch[0]) / functions.function_count,
+        step_s=float(speed.iteration_s[0]),
+        terms=model.terms(counts)[0],
+        samples_per_s=float(speed.samples_per_s[0]),
+        memory_gib=None,
+        memory_limit_gib=None,
+        compute_source="measured",
+    )
+    bounds = step_bounds(job.workload, (), counts, speed)
+    return _Step(counts=counts, speed=speed, bounds=bounds, groups=(group,))
+
+
+def _group_predictions(
+    job: JobSpec,
+    workers: Sequence[WorkerClass],
+    model: StepModel,
+    counts: Floats,
+    speed: ClusterSpeed,
+) -> tuple[GroupPrediction, ...]:
+    gpu_count = float(sum(n * w.gpus for n, w in zip(counts, workers, strict=True)))
+    result = []
+    for i, (worker, terms) in enumerate(zip(workers, model.terms(counts), strict=True)):
+        step_s, samples_per_s = float(speed.step_s[i, 0]), float(speed.group_samples_per_s[i, 0])
+        batch_per_gpu = samples_per_s * step_s / (counts[i] * worker.gpus)
+        largest = getattr(job.workload.batch, "max_per_gpu_count", None) or batch_per_gpu
+        result.append(
+            GroupPrediction(
+                group=worker.group,
+                batch_per_gpu=batch_per_gpu,
+                step_s=step_s,
+                terms=terms,
+                samples_per_s=samples_per_s,
+                memory_gib=check_memory(
+                    job.workload,
+                    worker.group.instance_type,
+                    batch_per_gpu=min(batch_per_gpu, largest),
+                    gpu_count=gpu_count,
+                ),
+                memory_limit_gib=worker.group.instance_type.gpu_memory_gib or None,
+                compute_source=worker.compute.source,
+            )
+        )
+    return tuple(result)
+
+
+def _progress(job: JobSpec, step: _Step) -> Progress:
+    asynchronous = job.workload.strategy is Strategy.ASP_PS
+    per_worker = step.speed.group_samples_per_s / step.counts[:, None]
+    coefficient = convergence_coefficient(step.counts[:, None], per_worker)
+    return Progress(
+        weighted_batch=step.speed.weighted_batch,
+        worker_count=np.array([step.counts.sum()]),
+        coefficient=coefficient if asynchronous else np.zeros(1),
+        asynchronous=asynchronous,
+    )
+
+
+def _start_up_s(job: JobSpec, fleet: Fleet, training_s: float) -> float:
+    if fleet.functions is None:
+        return 0.0
+    return lifecycle(
+        job.workload,
+        memory_mb=fleet.functions.memory_mb,
+        functions=fleet.functions.function_count,
+        training_s=training_s,
+    ).total_s
+
+
+def _worker_steps_per_s(step: _Step) -> float:
+    return float((step.counts / step.speed.step_s[:, 0]).sum())
+
+
+def _cost(job: JobSpec, fleet: Fleet, duration: Interval) -> Interval | None:
+    usd_per_hour = fleet.usd_per_hour
+    if usd_per_hour is None:
+        return None
+    return duration.scaled(usd_per_hour / 3600 + _functions_usd_per_s(job, fleet))
+
+
+def _functions_usd_per_s(job: JobSpec, fleet: Fleet) -> float:
+    functions, law = fleet.functions, job.workload.serverless
+    if functions is None or law is None:
+        return 0.0
+    return functions.memory_mb / 1024 * functions.function_count * law.usd_per_gib_s
+
+
+def _bottleneck(groups: Sequence[GroupPrediction]) -> str:
+    """Name the term that takes most of the cluster's time."""
+    totals: dict[str, float] = {}
+    for group in groups:
+        weight = (group.group.node_count if group.group else 1) / group.step_s
+        for name, seconds in group.terms.by_name().items():
+            totals[name] = totals.get(name, 0.0) + weight * seconds
+    return max(totals, key=lambda name: totals[name])
+
+
+def _notes(fleet: Fleet, risk: SpotRisk) -> tuple[str, ...]:
+    notes = []
+    if risk.events_per_hour > 0:
+        every = (
+            f", a checkpoint every {risk.checkpoint_interval_s:.0f} s"
+            if (risk.checkpoint_interval_s)
+            else ""
+        )
+        notes.append(f"{risk.expected_events:.2f} interruptions expected{every}")
+    unpriced = sorted({g.instance_type.name for g in fleet.nodes if g.offer is None})
+    if unpriced:
+        notes.append(f"no price for {', '.join(unpriced)}: the cost is not known")
+    return tuple(notes)

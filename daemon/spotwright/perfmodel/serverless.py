@@ -1,0 +1,115 @@
+"""Serverless workers (lambdaDNN): equal functions of m MB, a parameter server on an instance.
+
+    iteration   t = b / R(m) + 2 d_m / B,  B = min(B_function, B_ps / n)
+    speed       R(m) = a m + c as published, or 1 / (w0 + w1 / m) as fitted
+    batch       b = b_f while b_f n <= b_gmax, else b_gmax / n
+    start       t_load = dataset / (n B_s(m)),  B_s = min(line in m, storage limit)
+
+A function that would run into its timeout saves its state before and is started again; each
+restart loads the data and the model anew.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spotwright.domain.errors import BadInputError, MissingFactError
+from spotwright.domain.prediction import StepTerms
+from spotwright.domain.workload import ServerlessLaw, Workload
+from spotwright.perfmodel.parameter_server import ServerDemand
+from spotwright.perfmodel.step_model import ClusterSpeed, Floats, column
+
+
+class ServerlessModel:
+    """Synchronous training on functions; one class per memory size, one size per fleet."""
+
+    def __init__(
+        self, workload: Workload, memory_mb: Sequence[float], demand: ServerDemand
+    ) -> None:
+        """Prepare for functions of these sizes."""
+        assert workload.serverless is not None
+        self._law = workload.serverless
+        self._demand = demand
+        self._s_per_sample = column([seconds_per_sample(self._law, m) for m in memory_mb])
+
+    def speed(self, counts: Floats) -> ClusterSpeed:
+        """Evaluate clusters of n functions."""
+        functions = counts.sum(axis=0)
+        batch = local_batch(self._law, functions)
+        compute_s = np.where(counts > 0, self._s_per_sample, 0.0).max(axis=0) * batch
+        step_s = compute_s + self._exchange_s(functions)
+        return ClusterSpeed(
+            iteration_s=step_s,
+            step_s=np.broadcast_to(step_s, counts.shape),
+            group_samples_per_s=counts * batch / step_s,
+            communication_fraction=1 - compute_s / step_s,
+        )
+
+    def terms(self, counts: Floats) -> tuple[StepTerms, ...]:
+        """Explain one cluster."""
+        fleet = counts[:, None]
+        network_s = float(self._exchange_s(fleet.sum(axis=0))[0])
+        step_s = float(self.speed(fleet).iteration_s[0])
+        terms = StepTerms(compute_s=step_s - network_s, network_s=network_s)
+        return tuple(terms for _ in counts)
+
+    def _exchange_s(self, functions: Floats) -> Floats:
+        share = self._demand.bandwidth_mbps / functions
+        limit = self._law.function_max_mbps
+        bandwidth = share if limit is None else np.minimum(share, limit)
+        return 2 * self._demand.shard_bytes * 8e-6 / bandwidth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifecycle:
+    """What a run of functions adds to the time it trains."""
+
+    load_s: float
+    restart_count: int
+    restart_s: float
+
+    @property
+    def total_s(self) -> float:
+        """Seconds beside training."""
+        return self.load_s + self.restart_count * self.restart_s
+
+
+def lifecycle(
+    workload: Workload, *, memory_mb: float, functions: int, training_s: float
+) -> Lifecycle:
+    """Return loading and the restarts that the timeout forces."""
+    law, dataset = workload.serverless, workload.dataset
+    assert law is not None
+    if dataset is None or dataset.size_bytes is None:
+        raise MissingFactError("the size of the data set", way_out="add workload.dataset.size")
+    rate = min(law.storage_mbps_per_mb * memory_mb + law.storage_mbps_offset, law.storage_max_mbps)
+    load_s = dataset.size_bytes * 8e-6 / (functions * rate)
+    model_s = workload.model.parameter_bytes * 8e-6 / rate
+    restart_s = load_s + model_s + law.resume_s
+    life_s = law.timeout_s - law.checkpoint_margin_s
+    left_s = training_s - (life_s - load_s)
+    useful_s = life_s - restart_s
+    if useful_s <= 0:
+        raise BadInputError(
+            f"a function of {memory_mb:g} MB spends its whole {law.timeout_s:g} s loading; "
+            "use more functions or more memory"
+        )
+    restarts = int(np.ceil(left_s / useful_s)) if left_s > 0 else 0
+    return Lifecycle(load_s=load_s, restart_count=restarts, restart_s=restart_s)
+
+
+def seconds_per_sample(law: ServerlessLaw, memory_mb: float) -> float:
+    """Return the compute time of one sample on one function."""
+    if law.mb_s_per_sample is not None:
+        return law.s_per_sample + law.mb_s_per_sample / memory_mb
+    assert law.samples_per_s_per_mb is not None
+    rate = law.samples_per_s_per_mb * memory_mb + law.samples_per_s_offset
+    if rate <= 0:
+        raise BadInputError(f"the speed law gives no speed at {memory_mb:g} MB; use more memory")
+    return 1 / rate
+
+
+def local_batch(law: ServerlessLaw, functions: Floats) -> Floats:
+    """Return the batch of one function."""
+    return np.minimum(law.batch_per_function_count, law.max_global_batch_count / functions)

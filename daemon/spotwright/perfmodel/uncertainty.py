@@ -1,0 +1,54 @@
+"""How sure a prediction is.
+
+A calibrated workload carries conformal quantiles of its residuals. Without a calibration, the error
+of the compute estimate is common to all nodes, the spread between equal instances averages out over
+asynchronous workers and not over synchronous ones, and the parts add in squares of logarithms.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spotwright.domain.prediction import Interval
+from spotwright.domain.workload import Strategy, Workload
+from spotwright.perfmodel.step_model import ClusterSpeed, Floats, WorkerClass
+
+Z90 = 1.6449  # two-sided 90 %, one-sided 95 %
+COMMUNICATION_SD = 0.10  # of the communication terms, where nothing was calibrated
+_MODEL_SD = 0.04  # of the model itself
+
+
+@dataclass(frozen=True, slots=True)
+class LogBounds:
+    """How far the logarithm of a figure may lie below and above: the ends of a 90 % interval."""
+
+    low: float  # negative
+    high: float
+
+    def widened(self, log_sd: float) -> "LogBounds":
+        """Add an independent uncertainty."""
+        extra = Z90 * log_sd
+        return LogBounds(-math.hypot(self.low, extra), math.hypot(self.high, extra))
+
+    def around(self, value: float) -> Interval:
+        """Return the interval of a figure."""
+        return Interval(value * math.exp(self.low), value, value * math.exp(self.high))
+
+
+def step_bounds(
+    workload: Workload, workers: Sequence[WorkerClass], counts: Floats, speed: ClusterSpeed
+) -> LogBounds:
+    """Return the 90 % bounds of one fleet's step time."""
+    share = float(speed.communication_fraction[0])
+    calibrated = workload.interval
+    if calibrated is not None:
+        scale = math.hypot(calibrated.base_scale, calibrated.network_scale * share)
+        return LogBounds(min(calibrated.low_quantile * scale, 0.0),
+                         max(calibrated.high_quantile * scale, 0.0))  # fmt: skip
+    estimate_sd = max((w.compute.model_sd for w in workers), default=0.0)
+    spread = max((w.compute.device_sd for w in workers), default=0.0)
+    if workload.strategy is Strategy.ASP_PS:
+        spread /= math.sqrt(counts.sum())
+    compute_sd = (1 - share) * math.hypot(estimate_sd, spread)
+    log_sd = math.hypot(_MODEL_SD, compute_sd, COMMUNICATION_SD * share)
+    return LogBounds(-Z90 * log_sd, Z90 * log_sd)
