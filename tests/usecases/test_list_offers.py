@@ -46,15 +46,15 @@ def test_workers_are_what_the_limits_allow(
 
 
 def test_a_price_ceiling_drops_the_dearer_pools_of_that_type_only() -> None:
-    ceiling = {"g4dn.xlarge": 0.2}
+    def affordable(offer: Offer) -> bool:
+        return offer.instance_type.name != "g4dn.xlarge" or offer.price_usd_per_hour <= 0.2
 
-    found = worker_offers(Limits(max_price_by_type_usd_per_hour=ceiling), catalog())
+    limits = Limits(max_price_by_type_usd_per_hour={"g4dn.xlarge": 0.2})
 
-    assert list(found) == every_offer(
-        lambda o: (
-            has_gpu(o) and (o.instance_type.name != "g4dn.xlarge" or o.price_usd_per_hour <= 0.2)
-        )
-    )
+    found = worker_offers(limits, catalog())
+
+    assert list(found) == every_offer(lambda offer: has_gpu(offer) and affordable(offer))
+    assert len(found) < len(worker_offers(Limits(), catalog()))
 
 
 def test_parameter_servers_are_the_default_type_on_demand() -> None:

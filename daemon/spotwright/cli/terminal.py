@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-_PIPE_WIDTH = 200  # a pipe has no width: do not fold tables for it
+_WIDTH = 200  # the widest table: a narrow terminal wraps its lines, no figure is cut short
 
 
 def is_plain() -> bool:
@@ -45,11 +46,12 @@ def print_table(
 
 
 def console() -> "Console":
-    """Return a console on stdout that folds lines only on a real terminal."""
+    """Return a console on stdout that is wide enough for every table."""
     from rich.console import Console  # noqa: PLC0415
 
     return Console(
-        width=None if sys.stdout.isatty() else _PIPE_WIDTH,
+        width=max(_WIDTH, shutil.get_terminal_size().columns),
+        height=25,  # unused, but without it Rich takes a dumb terminal to be 80 wide
         highlight=False,
         markup=False,
         no_color=True if is_plain() else None,

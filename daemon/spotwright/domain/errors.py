@@ -74,7 +74,7 @@ class UnknownNameError(BadInputError):
     reason = "UNKNOWN_NAME"
 
     def __init__(self, kind: str, name: str, *, known: Iterable[str]) -> None:
-        names = sorted(known)
+        names, name = sorted(known), str(name)  # an enum member would print as one
         self.kind, self.name, self.nearest = kind, name, nearest_name(name, names)
         if self.nearest:
             hint = f"; did you mean {self.nearest!r}?"

@@ -12,8 +12,8 @@ S with hop_loss is 2 (G-1) (M/G + hop_loss M) / net: each of the 2 (G-1) message
 a fixed cost, so the achieved bandwidth falls with the message size. T is the closed form of DDP's
 bucket pipeline start_i = max(ready_i, end_(i-1)), buckets getting ready between head * C and C.
 
-Without a calibration, net is what NCCL gets from the hardware: 80 % of the line rate over EFA, one
-TCP flow (10 Gbit/s in a placement group) elsewhere.
+Without a calibration, net is what NCCL gets from the hardware: 80 % of the line rate over an EFA
+fabric of 100 Gbit/s or more, one TCP flow (10 Gbit/s in a placement group) elsewhere.
 """
 
 from collections.abc import Sequence
@@ -29,6 +29,7 @@ from spotwright.perfmodel.synchronous_compute import SynchronousCompute
 
 FLOW_LIMIT_MBPS = 10_000.0  # of one TCP flow inside a placement group
 EFA_EFFICIENCY = 0.8
+_FABRIC_MBPS = 100_000.0
 TCP_LINK_SPREAD, EFA_LINK_SPREAD = 0.18, 0.05
 TCP_TWO_NODE_LOSS, EFA_TWO_NODE_LOSS = 0.4, 0.0
 USUAL_SHARING = 0.05
@@ -52,12 +53,12 @@ class AllreduceModel:
         self._intra = column([_intra_mbps(w, k) for w, k in zip(workers, links, strict=True)])
         self._net = column([_net_mbps(w, k) for w, k in zip(workers, links, strict=True)])
         self._nvlink = [w.group.instance_type.nvlink_mbps > 0 for w in workers]
-        efa = all(w.group.instance_type.efa_interface_count > 0 for w in workers)
-        self._link_spread = _first(
-            tuning.link_spread_fraction, EFA_LINK_SPREAD if efa else TCP_LINK_SPREAD
+        efa = column([_has_fabric(w) for w in workers]) > 0
+        self._link_spread = _by_kind(
+            tuning.link_spread_fraction, np.where(efa, EFA_LINK_SPREAD, TCP_LINK_SPREAD)
         )
-        self._two_node_loss = _first(
-            tuning.two_node_loss, EFA_TWO_NODE_LOSS if efa else TCP_TWO_NODE_LOSS
+        self._two_node_loss = _by_kind(
+            tuning.two_node_loss, np.where(efa, EFA_TWO_NODE_LOSS, TCP_TWO_NODE_LOSS)
         )
         megabits = workload.model.parameter_bytes * 8e-6 / tuning.compression_ratio
         self._volume = megabits * (3 if workload.memory.zero_stage == _ZERO3_STAGE else 2)
@@ -107,15 +108,20 @@ class AllreduceModel:
         return np.where(gpus > 1, overlapped, compute_s)
 
     def _bandwidth_mbps(self, counts: Floats) -> Floats:
-        nodes, intra, net = counts.sum(axis=0), self._slowest(counts, self._intra), self._net
-        spread = np.exp(-self._link_spread * expected_maximum(np.maximum(nodes, 1.0)))
-        between = self._slowest(counts, net) * spread
+        nodes, intra = counts.sum(axis=0), self._slowest(counts, self._intra)
+        link_spread = self._largest(counts, self._link_spread)
+        spread = np.exp(-link_spread * expected_maximum(np.maximum(nodes, 1.0)))
+        between = self._slowest(counts, self._net) * spread
         between = between / (1 + self._hop_loss * self._gpu_count(counts))
-        between = np.where(nodes == 2, between / (1 + self._two_node_loss), between)
+        two_node_loss = self._largest(counts, self._two_node_loss)
+        between = np.where(nodes == 2, between / (1 + two_node_loss), between)
         return np.where(nodes > 1, np.minimum(between, intra), intra)
 
     def _slowest(self, counts: Floats, rates: Floats) -> Floats:
         return np.asarray(np.where(counts > 0, rates, np.inf).min(axis=0))
+
+    def _largest(self, counts: Floats, losses: Floats) -> Floats:
+        return np.asarray(np.where(counts > 0, losses, 0.0).max(axis=0))
 
     def _gpu_count(self, counts: Floats) -> Floats:
         return np.asarray((counts * self._gpus).sum(axis=0))
@@ -126,6 +132,12 @@ class AllreduceModel:
             return "network_s"
         present = [link for link, count in zip(self._nvlink, fleet[:, 0], strict=True) if count]
         return "nvlink_s" if all(present) else "pcie_s"
+
+
+def _has_fabric(worker: WorkerClass) -> bool:
+    """Tell whether NCCL would use EFA: smaller types that also have it are mostly run over TCP."""
+    fast = (worker.network_mbps or 0.0) >= _FABRIC_MBPS
+    return fast and worker.group.instance_type.efa_interface_count > 0
 
 
 def _sharing(links: Links) -> float:
@@ -144,9 +156,13 @@ def _net_mbps(worker: WorkerClass, links: Links) -> float:
         raise MissingFactError(
             f"the network rate of {name}", way_out=f"add workload.allreduce.links.{name}.network"
         )
-    if worker.group.instance_type.efa_interface_count:
+    if _has_fabric(worker):
         return EFA_EFFICIENCY * worker.network_mbps
     return min(worker.network_mbps, FLOW_LIMIT_MBPS)
+
+
+def _by_kind(given: float | None, usual: Floats) -> Floats:
+    return usual if given is None else np.full_like(usual, given)
 
 
 def _first(given: float | None, usual: float) -> float:

@@ -2,7 +2,9 @@
 
     T_i = compute + PCIe + NVLink + network + PS service + waiting,  iteration = 1 / sum_i(1 / T_i)
 
-The three contention rules differ in network, service and waiting; see contention.py.
+The three contention rules differ in network, service and waiting; see contention.py. Of workers with
+different links, the fastest link present sets how long a lone visit to the server takes; what a
+slower one needs beyond that counts as thinking.
 """
 
 from collections.abc import Sequence
@@ -61,14 +63,15 @@ class AspPsModel:
         self._demand = demand
         self._batch = column([worker.batch for worker in workers])
         self._feed_s = column([worker.batch / worker.input_rate for worker in workers])
-        queueing = self._serving.contention is Contention.QUEUEING
-        fastest = max((w.network_mbps or demand.bandwidth_mbps) for w in workers)
         self._lone = self._lone_terms(workers, latency_s)
-        self._server = (
-            SharedServer.of(demand.stations(fastest), most_workers=most_workers)
-            if queueing
-            else None
-        )
+        self._visit_s = column([demand.link_visit_s(w.network_mbps) for w in workers])
+        self._servers: dict[float, SharedServer] = {}  # by the shortest visit in the fleet
+        if self._serving.contention is Contention.QUEUEING:
+            links = {demand.link_visit_s(w.network_mbps): w.network_mbps for w in workers}
+            self._servers = {
+                visit_s: SharedServer.of(demand.stations(mbps), most_workers=most_workers)
+                for visit_s, mbps in links.items()
+            }
 
     def speed(self, counts: Floats) -> ClusterSpeed:
         """Evaluate fleets."""
@@ -86,12 +89,10 @@ class AspPsModel:
     def terms(self, counts: Floats) -> tuple[StepTerms, ...]:
         """Explain one fleet; waiting is charged to the busiest station."""
         fleet = counts[:, None]
-        lone, wait = self._lone, np.zeros(1)
+        lone, wait = self._lone, self._waits(fleet)
         network_s = lone.network_s
         if self._serving.contention is Contention.SPOTDNN:
             network_s = self._spotdnn_network_s(fleet) + 0 * network_s
-        elif self._server is not None:
-            wait = waits(fleet, lone.total(), self._server)
         cpu_bound = self._demand.cpu_demand_s > self._demand.link_demand_s
         busy_s = lone.total() - lone.network_s + network_s + wait
         stall_s = np.maximum(self._feed_s - busy_s, 0.0)
@@ -127,9 +128,21 @@ class AspPsModel:
         if self._serving.contention is Contention.SPOTDNN:
             network_s = self._spotdnn_network_s(counts)
             return local_s + network_s, network_s + 0 * local_s
-        wait = waits(counts, lone.total(), self._server) if self._server else 0.0
-        remote_s = lone.network_s + lone.service_s + wait
+        remote_s = lone.network_s + lone.service_s + self._waits(counts)
         return local_s + remote_s, remote_s
+
+    def _waits(self, counts: Floats) -> Floats:
+        """Return the seconds each step waits, by fleet."""
+        lone_s, wait = self._lone.total(), np.zeros(counts.shape[1])
+        if len(self._servers) == 1:
+            (server,) = self._servers.values()
+            return waits(counts, lone_s, server)
+        shortest = np.where(counts > 0, self._visit_s, np.inf).min(axis=0)
+        for visit_s, server in self._servers.items():
+            chosen = shortest == visit_s
+            if chosen.any():
+                wait[chosen] = waits(counts[:, chosen], lone_s, server)
+        return wait
 
     def _spotdnn_network_s(self, counts: Floats) -> Floats:
         serving = self._serving

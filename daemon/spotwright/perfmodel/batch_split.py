@@ -1,8 +1,8 @@
 """A global batch split between GPUs of different speed so that all finish together.
 
 With n_i GPUs that take f_i + s_i * b_i seconds, equal finish times t and sum n_i b_i = G give
-t = (G + sum n_i f_i / s_i) / sum(n_i / s_i). A share above what fits one GPU is worked off in
-several micro-batches, each of which pays f_i again.
+t = (G + sum n_i f_i / s_i) / sum(n_i / s_i). A class with f_i >= t gets nothing and leaves the sums.
+A share above what fits one GPU is worked off in several micro-batches, each of which pays f_i again.
 """
 
 import numpy as np
@@ -15,9 +15,10 @@ def split_by_speed(
 ) -> Floats:
     """Return the batch per GPU of each class, (classes, fleets); absent classes get a share too."""
     speed = 1 / per_sample_s
-    finish_s = (global_batch + (gpu_counts * fixed_s * speed).sum(axis=0)) / (
-        gpu_counts * speed
-    ).sum(axis=0)
+    working = gpu_counts * speed
+    for _ in range(len(gpu_counts)):
+        finish_s = (global_batch + (working * fixed_s).sum(axis=0)) / working.sum(axis=0)
+        working = np.where(fixed_s < finish_s, working, 0.0)
     share: Floats = np.maximum((finish_s - fixed_s) * speed, 0.0)
     return share
 

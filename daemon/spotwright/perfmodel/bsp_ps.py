@@ -37,7 +37,7 @@ class BspPsModel:
         self._demand = demand
         self._compute = SynchronousCompute(workload, workers)
         self._gpus = column([w.gpus for w in workers])
-        self._spread = max(w.compute.device_sd for w in workers)
+        self._spread = column([w.compute.device_sd for w in workers])
         self._pcie_s = column([pcie_s(w, workload.model.parameter_bytes) for w in workers])
         self._nvlink_s = column([nvlink_s(w, workload.model.parameter_bytes) for w in workers])
         self._input_rate = column([w.input_rate for w in workers])
@@ -86,8 +86,10 @@ class BspPsModel:
         )
 
     def _slowest(self, local_s: Floats, counts: Floats) -> Floats:
-        straggling = 1 + self._spread * expected_maximum(np.maximum(counts.sum(axis=0), 1.0))
-        slowest: Floats = np.where(counts > 0, local_s, 0.0).max(axis=0) * straggling
+        present = counts > 0
+        spread = np.where(present, self._spread, 0.0).max(axis=0)
+        straggling = 1 + spread * expected_maximum(np.maximum(counts.sum(axis=0), 1.0))
+        slowest: Floats = np.where(present, local_s, 0.0).max(axis=0) * straggling
         return slowest
 
     def _burst(self, counts: Floats) -> tuple[Floats, Floats]:

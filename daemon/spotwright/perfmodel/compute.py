@@ -47,17 +47,21 @@ def estimate_compute(
     Raises:
         MissingFactError: nothing was measured and no FLOPs or peak rate are known.
     """
-    names = (instance_type.name, instance_type.gpu_name or "")
-    profile = next((workload.compute[name] for name in names if name in workload.compute), None)
-    if profile is not None:
-        return _measured(profile)
+    if instance_type.name in workload.compute:
+        return _measured(workload.compute[instance_type.name])
+    return _share(_whole_gpu(workload, instance_type, gpu_facts), instance_type.gpu_count)
+
+
+def _whole_gpu(
+    workload: Workload, instance_type: InstanceType, gpu_facts: GpuFacts
+) -> ComputeEstimate:
+    if instance_type.gpu_name in workload.compute:
+        return _measured(workload.compute[instance_type.gpu_name])
     gpu = _gpu(instance_type, gpu_facts)
     references = _references(workload, gpu_facts)
     if references:
-        estimate = _roofline(gpu, references, workload.model.precision)
-    else:
-        estimate = _data_sheet(gpu, workload)
-    return _share(estimate, instance_type.gpu_count)
+        return _roofline(gpu, references, workload.model.precision)
+    return _data_sheet(gpu, workload)
 
 
 def _measured(profile: ComputeProfile) -> ComputeEstimate:
@@ -93,7 +97,7 @@ def _roofline(
     gpu: Gpu, references: list[tuple[Gpu, ComputeProfile]], precision: Precision
 ) -> ComputeEstimate:
     """Average, in logarithms, what each measured GPU says about this one."""
-    logs, distances, fixed = [], [], []
+    logs, distances, profiles = [], [], []
     for reference, profile in references:
         by_peak = _ratio(reference.peak_flops(precision), gpu.peak_flops(precision))
         by_memory = _ratio(reference.memory_mbps, gpu.memory_mbps)
@@ -103,13 +107,14 @@ def _roofline(
         middle = sum(math.log(roof) for roof in roofs) / len(roofs)
         logs.append(math.log(profile.per_sample_s) + middle)
         distances.append(abs(math.log(roofs[0] / roofs[-1])) / 2)
-        fixed.append(profile.fixed_s)
+        profiles.append(profile)
     if not logs:
         raise _no_facts(gpu)
     closest = min(range(len(logs)), key=lambda i: distances[i])
     return ComputeEstimate(
-        fixed_s=sum(fixed) / len(fixed),
+        fixed_s=sum(profile.fixed_s for profile in profiles) / len(profiles),
         per_sample_s=math.exp(sum(logs) / len(logs)),
+        knee=profiles[closest].knee,
         source="roofline",
         device_sd=MEASURED_SD,
         model_sd=math.hypot(ROOFLINE_SD, distances[closest] / 2),

@@ -17,22 +17,29 @@ and N equal workers that think for Z = T - sum(visit_s) seconds, T the step of a
     X = sum_k p_k * mu_k,   p_k ~ N! / (N-k)! * prod_(j<=k) 1 / (Z * mu_j).
 
 Workers of different speed push the same bytes, so only Z differs between them. They wait equally
-long: W is that of N equal workers with the same total speed, found in two rounds (within 0.3 % of
-the exact mixed solution on average, 3 % at worst). Worker i then makes 1 / (T_i + W) steps/s.
+long, W, and stand for N equal workers of the same mean step M(W) = N / sum_i 1 / (T_i + W):
+
+    M(W0) = N / mu_N                     the wait at a server that never idles, or 0
+    M(W)  = N / X,  X at T = M(W0) - W0  so the cluster makes X steps/s, never more than the server
+
+Worker i then makes 1 / (T_i + W) steps/s. Against the exact mixed solution, with compute times up
+to 100 times apart, X is 0.3 % off on average and 3 % at worst, one worker's speed 2 and 12 %.
+Solving M(W) = N / X(M(W) - W) to the end costs more and comes out no closer.
 
 Two simpler rules stand beside it: `spotdnn`, the paper's formula, and `none`, where speeds add up.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_LEAST_THINK_FRACTION = 0.02  # of T: some of every step is compute
-_ROUNDS = 2
+_LEAST_THINK_FRACTION = 1e-9  # of T: the recurrence divides by it
+_NEWTON_STEPS = 4
 _RESCALE_EVERY = 16  # rounds of the recurrence between guards against overflow
 
 
@@ -63,12 +70,9 @@ class SharedServer:
         visit_s = sum(max(s.visit_s, s.demand_s) for s in used)
         if not used:
             return cls(0.0, np.full(most_workers, np.inf))
-        unit_s = max(station.demand_s for station in used)
-        folded = np.ones(1)
-        for station in used:
-            times = np.concatenate(([1.0], 1 / (station.rates(most_workers) * unit_s)))
-            folded = np.convolve(folded, np.cumprod(times))[: most_workers + 1]
-        return cls(visit_s, folded[:-1] / folded[1:] / unit_s)
+        chains = [_log_products(station.rates(most_workers)) for station in used]
+        folded = reduce(_convolve_logs, chains)
+        return cls(visit_s, np.exp(folded[:-1] - folded[1:]))
 
 
 def waits(counts: Floats, lone_step_s: Floats, server: SharedServer) -> Floats:
@@ -84,10 +88,22 @@ def waits(counts: Floats, lone_step_s: Floats, server: SharedServer) -> Floats:
     wait: Floats = np.zeros_like(workers)
     if not np.isfinite(server.rates[0]):
         return wait
-    for _ in range(_ROUNDS):
-        equal = workers / (counts / (alone + wait)).sum(axis=0) - wait
-        wait = np.maximum(workers / cluster_speed(workers, equal, server) - equal, 0.0)
-    return np.asarray(wait, dtype=np.float64)
+    saturated_s = workers / server.rates[workers.astype(np.intp) - 1]
+    wait = _wait_for(saturated_s, counts, alone, wait)
+    equal = workers / (counts / (alone + wait)).sum(axis=0) - wait
+    return _wait_for(workers / cluster_speed(workers, equal, server), counts, alone, wait)
+
+
+def _wait_for(mean_step_s: Floats, counts: Floats, alone: Floats, wait: Floats) -> Floats:
+    """Solve M(W) = mean_step_s by Newton; M is concave, so the steps come from below."""
+    workers = counts.sum(axis=0)
+    for _ in range(_NEWTON_STEPS):
+        gaps = 1 / (alone + wait)
+        rates = counts * gaps
+        speed = rates.sum(axis=0)
+        slope = workers * (rates * gaps).sum(axis=0) / speed**2
+        wait = np.maximum(wait + (mean_step_s - workers / speed) / slope, 0.0)
+    return wait
 
 
 def cluster_speed(workers: Floats, lone_step_s: Floats, server: SharedServer) -> Floats:
@@ -104,6 +120,15 @@ def cluster_speed(workers: Floats, lone_step_s: Floats, server: SharedServer) ->
             weight, served, total = weight * scale, served * scale, np.ones_like(total)
     speed: Floats = served / total
     return speed
+
+
+def _log_products(rates: Floats) -> Floats:
+    """Return log h(k) for k = 0, 1, ...; h itself overflows when hundreds wait on slow links."""
+    return np.concatenate(([0.0], -np.cumsum(np.log(rates))))
+
+
+def _convolve_logs(a: Floats, b: Floats) -> Floats:
+    return np.array([np.logaddexp.reduce(a[: k + 1] + b[k::-1]) for k in range(len(a))])
 
 
 def spotdnn_bandwidth_mbps(

@@ -6,23 +6,27 @@ once, so that n nodes of one pool are not n independent ones: events of a pool c
 
     lambda * (s + (1 - s) * n)                                              per hour.
 
-Synchronous training stops at each event: it loses half a checkpoint interval and the restart. The
-interval is Young and Daly's sqrt(2 * checkpoint_s / event rate). Asynchronous training keeps its
-parameters on the servers; a lost node is missing until its replacement has joined.
+Synchronous training stops at each event: it loses the work since its last checkpoint and the
+restart. The interval is Young and Daly's sqrt(2 * checkpoint_s / event rate); from one checkpoint to
+the next a run takes
+
+    (1 / rate + restart_s) * (exp(rate * (interval_s + checkpoint_s)) - 1)  seconds on average.
+
+Asynchronous training keeps its parameters on the servers; a lost worker is missing until its
+replacement has joined, and only the loss of a server stops the run.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spotwright.domain.fleet import NodeGroup
+from spotwright.domain.fleet import NodeGroup, Role
 from spotwright.domain.offer import Market
 from spotwright.domain.workload import Strategy, Workload
+from spotwright.perfmodel.laws.checkpoint_law import DEFAULT_CHECKPOINT_LAW
 
 _HOURS_PER_MONTH = 730.0
 _UNKNOWN_INTERRUPTION_FRACTION = 0.10  # per month, where the advisor lists none
-_CHECKPOINT_FIXED_S, _CHECKPOINT_S_PER_BYTE = 3.24, 1.67e-8  # measured: CM-DARE, 12 models
-_CHECKPOINT_S_PER_TENSOR = 3.4e-3
 _STATE_COPIES = 3.0  # a checkpoint holds parameters and two moments
 
 
@@ -57,10 +61,9 @@ def checkpoint_s(workload: Workload) -> float:
     """Return the seconds one checkpoint takes: stated by the job, else by the measured law."""
     if workload.spot.checkpoint_s is not None:
         return workload.spot.checkpoint_s
-    return (
-        _CHECKPOINT_FIXED_S
-        + _CHECKPOINT_S_PER_BYTE * _STATE_COPIES * workload.model.parameter_bytes
-        + _CHECKPOINT_S_PER_TENSOR * workload.model.tensor_count
+    return DEFAULT_CHECKPOINT_LAW.seconds(
+        checkpoint_bytes=_STATE_COPIES * workload.model.parameter_bytes,
+        tensor_count=workload.model.tensor_count,
     )
 
 
@@ -85,42 +88,53 @@ def spot_risk(workload: Workload, groups: Sequence[NodeGroup], *, work_s: float)
         )
     if workload.strategy is Strategy.ASP_PS:
         return _asynchronous(workload, groups, rate=rate, work_s=work_s)
-    return _synchronous(workload, rate=rate, work_s=work_s)
+    return _stopping(workload, rate=rate, work_s=work_s)
 
 
-def _synchronous(workload: Workload, *, rate: float, work_s: float) -> SpotRisk:
-    save_s = checkpoint_s(workload)
-    interval_s = young_daly_interval_s(save_s, rate)
+def _stopping(workload: Workload, *, rate: float, work_s: float) -> SpotRisk:
+    """Charge a run that every event sends back to its last checkpoint."""
+    save_s, per_s = checkpoint_s(workload), rate / 3600
+    interval_s = min(young_daly_interval_s(save_s, rate), work_s)
+    repeats = math.expm1(per_s * (interval_s + save_s))
+    expected_s = work_s / interval_s * (1 / per_s + workload.spot.restart_s) * repeats
+    events = per_s * expected_s
     loss_s = interval_s / 2 + workload.spot.restart_s
-    overhead = save_s / interval_s
-    lost_share = min(rate * loss_s / 3600, 0.95)
-    expected_s = work_s * (1 + overhead) / (1 - lost_share)
-    return _risk(rate, interval_s, overhead, loss_s, expected_s)
+    return SpotRisk(
+        events_per_hour=rate,
+        checkpoint_interval_s=interval_s,
+        overhead_fraction=save_s / interval_s,
+        expected_events=events,
+        expected_loss_s=loss_s,
+        expected_s=expected_s,
+        sd_s=loss_s * math.sqrt(4 / 3 * events),  # Poisson count, loss uniform around its mean
+    )
 
 
 def _asynchronous(
     workload: Workload, groups: Sequence[NodeGroup], *, rate: float, work_s: float
 ) -> SpotRisk:
-    """Charge each event the share of the cluster that is missing until it is refilled."""
-    nodes = sum(group.node_count for group in groups)
-    lost_nodes = sum(hazard_per_hour(group) * group.node_count for group in groups)
-    loss_s = workload.spot.restart_s * lost_nodes / rate / nodes
-    lost_share = min(rate * loss_s / 3600, 0.95)
-    return _risk(rate, None, 0.0, loss_s, work_s / (1 - lost_share))
-
-
-def _risk(
-    rate: float, interval_s: float | None, overhead: float, loss_s: float, expected_s: float
-) -> SpotRisk:
-    events = rate * expected_s / 3600
+    """Charge each event the share of the workers that is missing until it is refilled."""
+    workers = [group for group in groups if group.role is Role.WORKER]
+    nodes = sum(group.node_count for group in workers)
+    lost_per_hour = sum(hazard_per_hour(group) * group.node_count for group in workers)
+    refilled_s = work_s * (1 + lost_per_hour / nodes * workload.spot.restart_s / 3600)
+    worker_rate = sum(_event_rate(g, workload.spot.common_shock_fraction) for g in workers)
+    loss_s = workload.spot.restart_s * lost_per_hour / nodes / worker_rate if worker_rate else 0.0
+    sd_s = loss_s * math.sqrt(worker_rate * refilled_s / 3600)
+    stops = None
+    if rate > worker_rate:
+        stops = _stopping(workload, rate=rate - worker_rate, work_s=refilled_s)
+        sd_s = math.hypot(sd_s, stops.sd_s)
+        loss_s = (worker_rate * loss_s + stops.events_per_hour * stops.expected_loss_s) / rate
+    expected_s = stops.expected_s if stops else refilled_s
     return SpotRisk(
         events_per_hour=rate,
-        checkpoint_interval_s=interval_s,
-        overhead_fraction=overhead,
-        expected_events=events,
+        checkpoint_interval_s=stops.checkpoint_interval_s if stops else None,
+        overhead_fraction=stops.overhead_fraction if stops else 0.0,
+        expected_events=rate * expected_s / 3600,
         expected_loss_s=loss_s,
         expected_s=expected_s,
-        sd_s=loss_s * math.sqrt(4 / 3 * events),  # Poisson count, loss uniform around its mean
+        sd_s=sd_s,
     )
 
 

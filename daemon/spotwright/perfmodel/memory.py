@@ -39,7 +39,7 @@ def check_memory(
     Raises:
         MemoryDoesNotFitError: it is more than the GPU has.
     """
-    available = instance_type.gpu_memory_gib * min(1.0, instance_type.gpu_count)
+    available = instance_type.gpu_memory_gib  # of a shared GPU, only the share
     if instance_type.gpu_name is None or available == 0:
         return None
     needed = gpu_memory_gib(workload, batch_per_gpu=batch_per_gpu, gpu_count=gpu_count)

@@ -7,17 +7,16 @@ import numpy as np
 
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.fleet import Fleet
-from spotwright.domain.job import JobSpec
+from spotwright.domain.job import JobSpec, TargetKind
 from spotwright.domain.prediction import GroupPrediction, Interval, Prediction
 from spotwright.domain.workload import Strategy
 from spotwright.perfmodel.compute import GpuFacts
 from spotwright.perfmodel.convergence import (
-    Progress,
     check_fitted_range,
-    convergence_coefficient,
     relative_sd,
     updates_to_goal,
 )
+from spotwright.perfmodel.fleets import fleet_progress
 from spotwright.perfmodel.interruption import SpotRisk, spot_risk
 from spotwright.perfmodel.memory import check_memory
 from spotwright.perfmodel.serverless import lifecycle
@@ -33,13 +32,18 @@ from spotwright.perfmodel.uncertainty import LogBounds, step_bounds
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """One fleet, evaluated."""
+class EvaluatedStep:
+    """How one fleet steps, whatever its goal."""
 
-    counts: Floats
+    counts: Floats  # workers of each group
     speed: ClusterSpeed
     bounds: LogBounds
     groups: tuple[GroupPrediction, ...]
+
+    @property
+    def worker_steps_per_s(self) -> float:
+        """Steps per second of all workers together."""
+        return float((self.counts / self.speed.step_s[:, 0]).sum())
 
 
 def predict(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> Prediction:
@@ -48,12 +52,10 @@ def predict(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> Prediction:
     Raises:
         BadInputError: memory, a missing fact, an unreachable loss or a law outside its range.
     """
-    if job.workload.strategy is Strategy.SERVERLESS:
-        step = _functions_step(job, fleet)
-    else:
-        step = _nodes_step(job, fleet, gpu_facts)
-    progress = _progress(job, step)
-    check_fitted_range(job.workload.convergence, progress)
+    step = evaluate_step(job, fleet, gpu_facts)
+    progress = fleet_progress(job.workload, step.counts[:, None], step.speed)
+    if job.goal.target.kind is TargetKind.LOSS:
+        check_fitted_range(job.workload.convergence, progress)
     updates = float(updates_to_goal(job.workload, job.goal.target, progress)[0])
     iteration_s = float(step.speed.iteration_s[0])
     work_s = updates * iteration_s + _start_up_s(job, fleet, updates * iteration_s)
@@ -66,7 +68,7 @@ def predict(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> Prediction:
         fleet=fleet,
         groups=step.groups,
         step_s=step.bounds.around(iteration_s),
-        cluster_steps_per_s=_worker_steps_per_s(step),
+        cluster_steps_per_s=step.worker_steps_per_s,
         samples_per_s=float(step.speed.samples_per_s[0]),
         weighted_batch=float(step.speed.weighted_batch[0]),
         convergence_coefficient=float(progress.coefficient[0]) if progress.asynchronous else None,
@@ -80,12 +82,19 @@ def predict(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> Prediction:
     )
 
 
-def _nodes_step(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> _Step:
+def evaluate_step(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> EvaluatedStep:
+    """Evaluate the step of one fleet."""
+    if job.workload.strategy is Strategy.SERVERLESS:
+        return _functions_step(job, fleet)
+    return _nodes_step(job, fleet, gpu_facts)
+
+
+def _nodes_step(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> EvaluatedStep:
     workers = [worker_class(job.workload, g, gpu_facts, job.limits.network) for g in fleet.workers]
     counts = np.array([float(group.node_count) for group in fleet.workers])
     model = build_model(job, workers, fleet.servers, most_workers=int(counts.sum()))
     speed = model.speed(counts[:, None])
-    return _Step(
+    return EvaluatedStep(
         counts=counts,
         speed=speed,
         bounds=step_bounds(job.workload, workers, counts, speed),
@@ -93,7 +102,7 @@ def _nodes_step(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> _Step:
     )
 
 
-def _functions_step(job: JobSpec, fleet: Fleet) -> _Step:
+def _functions_step(job: JobSpec, fleet: Fleet) -> EvaluatedStep:
     functions = fleet.functions
     if functions is None:
         raise BadInputError("a serverless fleet needs functions: lambda:MB*COUNT")
@@ -111,7 +120,7 @@ def _functions_step(job: JobSpec, fleet: Fleet) -> _Step:
         compute_source="measured",
     )
     bounds = step_bounds(job.workload, (), counts, speed)
-    return _Step(counts=counts, speed=speed, bounds=bounds, groups=(group,))
+    return EvaluatedStep(counts=counts, speed=speed, bounds=bounds, groups=(group,))
 
 
 def _group_predictions(
@@ -147,18 +156,6 @@ def _group_predictions(
     return tuple(result)
 
 
-def _progress(job: JobSpec, step: _Step) -> Progress:
-    asynchronous = job.workload.strategy is Strategy.ASP_PS
-    per_worker = step.speed.group_samples_per_s / step.counts[:, None]
-    coefficient = convergence_coefficient(step.counts[:, None], per_worker)
-    return Progress(
-        weighted_batch=step.speed.weighted_batch,
-        worker_count=np.array([step.counts.sum()]),
-        coefficient=coefficient if asynchronous else np.zeros(1),
-        asynchronous=asynchronous,
-    )
-
-
 def _start_up_s(job: JobSpec, fleet: Fleet, training_s: float) -> float:
     if fleet.functions is None:
         return 0.0
@@ -168,10 +165,6 @@ def _start_up_s(job: JobSpec, fleet: Fleet, training_s: float) -> float:
         functions=fleet.functions.function_count,
         training_s=training_s,
     ).total_s
-
-
-def _worker_steps_per_s(step: _Step) -> float:
-    return float((step.counts / step.speed.step_s[:, 0]).sum())
 
 
 def _cost(job: JobSpec, fleet: Fleet, duration: Interval) -> Interval | None:

@@ -1,5 +1,6 @@
 """Kaplan-Meier survival of spot nodes, from lifetimes of which some were cut short by us."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,8 +24,9 @@ class SurvivalCurve:
         return 1.0 if fallen == 0 else float(self.probability[fallen - 1])
 
     def hazard_per_hour(self, start_h: float, end_h: float) -> float:
-        """Return the mean hazard of a node of that age."""
-        return float(np.log(self.at(start_h) / self.at(end_h)) / (end_h - start_h))
+        """Return the mean hazard of a node of that age; infinite where none lived as long."""
+        start, end = self.at(start_h), self.at(end_h)
+        return math.log(start / end) / (end_h - start_h) if end > 0 else math.inf
 
 
 def kaplan_meier(lifetimes_h: Sequence[float], revoked: Sequence[bool]) -> SurvivalCurve:

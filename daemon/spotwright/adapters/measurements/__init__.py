@@ -1,0 +1,1 @@
+"""Measurements files: CSV, one configuration per row."""

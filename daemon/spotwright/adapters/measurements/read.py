@@ -1,0 +1,135 @@
+"""Read a measurements file; every complaint names the line and the column."""
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spotwright.domain.errors import MeasurementsError, nearest_name
+from spotwright.domain.measurement import Configuration, Measurement
+from spotwright.domain.workload import Strategy
+
+REQUIRED = ("strategy", "fleet", "batch_per_gpu")
+OPTIONAL = ("ps_count", "ps_type", "model", "parameter_bytes", "tensor_count", "flops_per_sample")
+RESULTS = ("step_s", "cluster_steps_per_s")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The cells of a CSV file as they stand, in order."""
+
+    path: str
+    columns: tuple[str, ...]
+    rows: tuple[dict[str, str], ...]
+    lines: tuple[int, ...]
+
+
+def read_table(path: Path) -> Table:
+    """Read a CSV file and check that it has the columns every configuration needs."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise MeasurementsError(f"cannot be read: {problem}", path=str(path)) from error
+    return parse_table(text, path=str(path))
+
+
+def parse_table(text: str, *, path: str) -> Table:
+    """Check the text of a CSV file."""
+    reader = csv.DictReader(io.StringIO(text), restkey="", restval="")
+    columns = tuple(name.strip() for name in reader.fieldnames or ())
+    if not columns:
+        raise MeasurementsError("the file is empty", path=path)
+    for name in REQUIRED:
+        if name not in columns:
+            near = nearest_name(name, columns)
+            hint = f"; is {near!r} meant to be it?" if near else ""
+            raise MeasurementsError(f"the column {name!r} is missing{hint}", path=path, line=1)
+    reader.fieldnames = list(columns)
+    rows, lines = [], []
+    for row in reader:
+        if "" in row:
+            raise MeasurementsError("more cells than columns", path=path, line=reader.line_num)
+        rows.append({name: (cell or "").strip() for name, cell in row.items()})
+        lines.append(reader.line_num)
+    if not rows:
+        raise MeasurementsError("there are no rows below the header", path=path)
+    return Table(path, columns, tuple(rows), tuple(lines))
+
+
+def configurations(table: Table) -> list[Configuration]:
+    """Return the rows of a table as configurations."""
+    rows = zip(table.rows, table.lines, strict=True)
+    return [_configuration(row, table.path, line) for row, line in rows]
+
+
+def measurements(table: Table) -> list[Measurement]:
+    """Return the rows of a table with their measured speeds."""
+    if not set(RESULTS) & set(table.columns):
+        problem = "no measured speed: add a column 'step_s' or 'cluster_steps_per_s'"
+        raise MeasurementsError(problem, path=table.path, line=1)
+    return [
+        _measurement(row, configuration, table.path)
+        for row, configuration in zip(table.rows, configurations(table), strict=True)
+    ]
+
+
+def _measurement(row: Mapping[str, str], configuration: Configuration, path: str) -> Measurement:
+    step_s, speed = (_number(row, name, path, configuration.line) for name in RESULTS)
+    if (step_s is None) == (speed is None):
+        problem = "give exactly one of step_s and cluster_steps_per_s"
+        raise MeasurementsError(problem, path=path, line=configuration.line)
+    return Measurement(configuration=configuration, step_s=step_s, cluster_steps_per_s=speed)
+
+
+def _configuration(row: Mapping[str, str], path: str, line: int) -> Configuration:
+    batch = _whole(row, "batch_per_gpu", path, line)
+    if batch is None:
+        raise MeasurementsError("batch_per_gpu is empty", path=path, line=line)
+    if not row["fleet"]:
+        raise MeasurementsError("fleet is empty", path=path, line=line)
+    return Configuration(
+        line=line,
+        strategy=_strategy(row["strategy"], path, line),
+        fleet=row["fleet"],
+        batch_per_gpu=batch,
+        model=row.get("model") or None,
+        ps_count=_whole(row, "ps_count", path, line),
+        ps_type=row.get("ps_type") or None,
+        parameter_bytes=_number(row, "parameter_bytes", path, line),
+        tensor_count=_whole(row, "tensor_count", path, line),
+        flops_per_sample=_number(row, "flops_per_sample", path, line),
+    )
+
+
+def _strategy(text: str, path: str, line: int) -> Strategy:
+    try:
+        return Strategy(text)
+    except ValueError:
+        known: Sequence[str] = [s.value for s in Strategy]
+        hint = nearest_name(text, known) or ", ".join(known)
+        problem = f"unknown strategy {text!r}; did you mean {hint}?"
+        raise MeasurementsError(problem, path=path, line=line) from None
+
+
+def _number(row: Mapping[str, str], name: str, path: str, line: int) -> float | None:
+    text = row.get(name, "")
+    if not text:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        raise MeasurementsError(f"{name} is {text!r}, not a number", path=path, line=line) from None
+    if not (math.isfinite(number) and number > 0):
+        problem = f"{name} is {text}: it must be a positive, finite number"
+        raise MeasurementsError(problem, path=path, line=line)
+    return number
+
+
+def _whole(row: Mapping[str, str], name: str, path: str, line: int) -> int | None:
+    number = _number(row, name, path, line)
+    if number is None or number == int(number):
+        return None if number is None else int(number)
+    raise MeasurementsError(f"{name} is {number:g}, not a whole number", path=path, line=line)

@@ -1,0 +1,20 @@
+"""Write a table of configurations back with what was predicted for each row."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+
+from spotwright.adapters.measurements.read import Table
+
+PREDICTED = ("predicted_step_s", "low_step_s", "high_step_s", "predicted_cluster_steps_per_s")
+
+
+def with_predictions(table: Table, predictions: Sequence[Mapping[str, float]]) -> str:
+    """Return the CSV text: the rows in order, their own columns first, then the predicted ones."""
+    own = [name for name in table.columns if name not in PREDICTED]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [*own, *PREDICTED], lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    for row, prediction in zip(table.rows, predictions, strict=True):
+        writer.writerow(row | {name: f"{prediction[name]:.6g}" for name in PREDICTED})
+    return text.getvalue()

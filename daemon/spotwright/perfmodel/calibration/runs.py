@@ -1,0 +1,91 @@
+"""Measured rows, resolved to fleets, and what a strategy must offer to be fitted to them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotwright.domain.fleet import Fleet
+from spotwright.domain.workload import Workload
+from spotwright.perfmodel.calibration.map_fit import Parameter
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One measured row."""
+
+    line: int
+    fleet: Fleet
+    batch_per_gpu: int
+    step_s: float  # of one worker, the mean where workers differ
+    placement: str  # rows of one placement leave a cross-validation together
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Predicted steps of every row, and the share of each that is communication."""
+
+    seconds: Floats
+    communication_fraction: Floats
+
+
+class FittedRows(Protocol):
+    """The rows of one model under one strategy."""
+
+    runs: Sequence[Run]
+    notes: Sequence[str]  # what these rows cannot tell
+
+    def parameters(self) -> list[Parameter]:
+        """Return what the rows can tell, with priors."""
+
+    def other_starts(self) -> list[dict[str, float]]:
+        """Return further starting points, as factors on the centres of some parameters."""
+
+    def workload(self, values: Mapping[str, float]) -> Workload:
+        """Return the workload with fitted values put in."""
+
+    def steps(self, workload: Workload) -> Steps:
+        """Predict every row."""
+
+    def take(self, index: Indices) -> Self:
+        """Return some of the rows, with the same parameters."""
+
+
+def devices(runs: Sequence[Run]) -> list[str]:
+    """Return the names of what computes, sorted."""
+    return sorted({group.device for run in runs for group in run.fleet.workers})
+
+
+def batches(runs: Sequence[Run], device: str) -> set[int]:
+    """Return the batch sizes a device was measured with."""
+    return {
+        run.batch_per_gpu
+        for run in runs
+        if any(group.device == device for group in run.fleet.workers)
+    }
+
+
+def compute_parameters(runs: Sequence[Run]) -> list[Parameter]:
+    """Return wide priors of the compute profile of each device, from the scale of the rows."""
+    found = []
+    for device in devices(runs):
+        mine = [r for r in runs if any(g.device == device for g in r.fleet.workers)]
+        fastest, smallest = min(r.step_s for r in mine), min(r.batch_per_gpu for r in mine)
+        per_sample = 0.7 * fastest / smallest
+        found.append(Parameter(name=f"per_sample:{device}", centre=per_sample, log_sd=3.0))
+        if len(batches(runs, device)) > 1:
+            found.append(Parameter(name=f"fixed:{device}", centre=0.3 * fastest, log_sd=2.0))
+    return found
+
+
+def compute_notes(runs: Sequence[Run]) -> list[str]:
+    """Say for which devices the rows cannot tell fixed from per-sample time."""
+    single = [device for device in devices(runs) if len(batches(runs, device)) == 1]
+    if not single:
+        return []
+    return [f"one batch size on {', '.join(single)}: compute is taken as proportional to the batch"]

@@ -1,0 +1,1 @@
+"""Laws fitted to small tables of measurements: rows in, a law and its uncertainty out."""

@@ -1,0 +1,54 @@
+"""Steps to one loss by batch size.
+
+    steps = minimum_steps * (1 + noise_scale_samples / batch)
+
+Linear in minimum_steps and minimum_steps * noise_scale_samples, both non-negative, fitted by least
+squared relative error. The uncertainty is that of the residuals; up to three batch sizes leave too
+few of them and it is at least the 10 % assumed by default.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from spotwright.domain.workload import NoiseScaleLaw
+from spotwright.perfmodel.laws.fit_errors import CannotFitError, check_positive
+from spotwright.perfmodel.laws.relative_fit import fit_squares
+
+_LAW = "noise-scale"
+_DEFAULT_SD = 0.10
+_ENOUGH_SIZES = 4
+
+
+def fit_noise_scale(runs: Sequence[tuple[float, float]], *, loss: float) -> NoiseScaleLaw:
+    """Fit (global batch, steps until the loss) of several runs.
+
+    Raises:
+        CannotFitError: there are fewer than two batch sizes, a figure is not positive, or steps
+            fall as fast as the batch grows, so that no minimum shows.
+    """
+    for batch, steps in runs:
+        check_positive(_LAW, batch=batch, steps=steps)
+    table = np.array(sorted(runs), dtype=np.float64).reshape(-1, 2)
+    sizes = len(np.unique(table[:, 0]))
+    if sizes < 2:
+        raise CannotFitError(
+            _LAW, f"{sizes} batch sizes do not show it", way_out="run two batch sizes or more"
+        )
+    design = np.column_stack([np.ones(len(table)), 1 / table[:, 0]])
+    minimum, product = fit_squares(design, table[:, 1], np.zeros(len(table)))
+    if minimum * 1e6 < table[:, 1].min():
+        raise CannotFitError(
+            _LAW,
+            "steps fall as fast as the batch grows, so the least number does not show",
+            way_out="add a run with a larger batch",
+        )
+    errors = (design @ [minimum, product]) / table[:, 1] - 1
+    sd = math.sqrt(float(errors @ errors) / max(len(table) - 2, 1))
+    return NoiseScaleLaw(
+        minimum_steps=float(minimum),
+        noise_scale_samples=float(product / minimum),
+        loss=loss,
+        relative_sd=sd if sizes >= _ENOUGH_SIZES else max(sd, _DEFAULT_SD),
+    )

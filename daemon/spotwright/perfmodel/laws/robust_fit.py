@@ -1,0 +1,107 @@
+"""Robust least squares of a curve with bounded parameters, and how sure the parameters are.
+
+Residuals pass through soft_l1, 2 (sqrt(1 + z^2) - 1), with the scale taken from their own median,
+so that spikes of a loss log weigh little. Fits start from every given point on a thinned log and
+the best goes on with all rows. The covariance is that of linearised least squares,
+
+    noise^2 * (J' J)^-1 * (1 + rho) / (1 - rho),
+
+rho the correlation of neighbouring residuals, as rows of one log are not independent. A parameter
+that rests on a bound counts as known.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import OptimizeResult, least_squares
+
+Floats = NDArray[np.float64]
+
+_MAD_TO_SD = 1.4826
+_FIRST_SCALE, _LEAST_SCALE = 0.05, 1e-4  # of the observations, whose spread is 1
+_THINNED = 1000  # rows on which all starts compete
+_SAME_DIRECTION = 1e-5  # singular value of normed Jacobian columns that still tells them apart
+
+
+@dataclass(frozen=True, slots=True)
+class RobustFit:
+    """Fitted parameters."""
+
+    values: Floats
+    covariance: Floats
+    noise_sd: float
+    identified: bool  # no two parameters do the same to the curve
+
+
+def fit_robust(
+    curve: Callable[[Floats, slice], Floats],
+    observed: Floats,
+    *,
+    starts: Sequence[Floats],
+    bounds: tuple[Floats, Floats],
+) -> RobustFit:
+    """Fit `curve(parameters, rows)` to observations scaled to a spread of about 1."""
+
+    def solve(start: Floats, rows: slice, scale: float) -> OptimizeResult:
+        return least_squares(
+            lambda x: curve(x, rows) - observed[rows],
+            np.clip(start, *bounds),
+            jac="3-point",
+            bounds=bounds,
+            loss="soft_l1",
+            f_scale=scale,
+            x_scale="jac",
+            xtol=1e-12,
+            ftol=1e-12,
+            gtol=1e-12,
+        )
+
+    thin = slice(0, None, 1 + len(observed) // _THINNED)
+    first = min((solve(x, thin, _FIRST_SCALE) for x in starts), key=lambda r: float(r.cost))
+    everything = slice(None)
+    for _ in range(2):  # the scale follows the residuals
+        scale = max(_noise(curve(first.x, everything) - observed), _LEAST_SCALE)
+        first = solve(first.x, everything, scale)
+    return _with_covariance(first, curve(first.x, everything) - observed)
+
+
+def relative_sd(figure: Callable[[Floats], Floats], fit: RobustFit) -> float:
+    """Return the largest relative uncertainty of positive figures computed from parameters."""
+    value = figure(fit.values)
+    slopes = []
+    for i, x in enumerate(fit.values):
+        step = np.zeros_like(fit.values)
+        step[i] = 1e-6 * max(abs(x), 1e-3)
+        slopes.append((figure(fit.values + step) - figure(fit.values - step)) / (2 * step[i]))
+    gradient = np.array(slopes)
+    variance = np.einsum("ik,ij,jk->k", gradient, fit.covariance, gradient)
+    return float(np.max(np.sqrt(np.maximum(variance, 0.0)) / value))
+
+
+def _with_covariance(result: OptimizeResult, residuals: Floats) -> RobustFit:
+    free = np.asarray(result.active_mask) == 0
+    jacobian = result.jac[:, free]
+    norms = np.linalg.norm(jacobian, axis=0)
+    seen = bool((norms > 0).all())
+    singular = np.linalg.svd(jacobian / np.where(norms > 0, norms, 1.0), compute_uv=False)
+    identified = seen and bool(singular.min(initial=1.0) > _SAME_DIRECTION)
+    noise = _noise(residuals) * np.sqrt(len(residuals) / (len(residuals) - free.sum()))
+    covariance = np.zeros((len(free), len(free)))
+    if identified:
+        inverse = np.linalg.pinv(jacobian.T @ jacobian, hermitian=True)
+        covariance[np.ix_(free, free)] = noise**2 * _repetition(residuals) * inverse
+    return RobustFit(np.asarray(result.x), covariance, float(noise), identified)
+
+
+def _noise(residuals: Floats) -> float:
+    return _MAD_TO_SD * float(np.median(np.abs(residuals)))
+
+
+def _repetition(residuals: Floats) -> float:
+    """Return by how much the variance of a mean exceeds that of independent rows."""
+    power = float(residuals @ residuals)
+    rho = float(residuals[1:] @ residuals[:-1]) / power if power > 0 else 0.0
+    rho = min(max(rho, 0.0), 0.99)
+    return (1 + rho) / (1 - rho)

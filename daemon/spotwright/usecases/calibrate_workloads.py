@@ -1,0 +1,167 @@
+"""Fit workloads to the rows of a measurements file, each model and strategy apart."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from spotwright.domain.errors import MeasurementsError
+from spotwright.domain.fleet import Fleet
+from spotwright.domain.job import Goal, JobSpec, Limits, NetworkRate, Target, TargetKind
+from spotwright.domain.measurement import Configuration, Measurement
+from spotwright.domain.workload import (
+    AllreduceTuning,
+    FixedBatch,
+    ModelSize,
+    ParameterServing,
+    Strategy,
+    Workload,
+)
+from spotwright.perfmodel.calibration.allreduce_rows import AllreduceRows
+from spotwright.perfmodel.calibration.calibrate import Calibration, calibrate
+from spotwright.perfmodel.calibration.parameter_server_rows import ParameterServerRows
+from spotwright.perfmodel.calibration.runs import FittedRows, Run
+from spotwright.perfmodel.calibration.serverless_rows import ServerlessRows
+from spotwright.usecases.configured_fleets import FleetResolver
+from spotwright.usecases.ports import OfferSource
+
+ASSUMED_PARAMETER_BYTES = 100e6  # all-reduce: rates are then relative to it
+_PLACEHOLDER_STEPS = 10_000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibratedModel:
+    """One model of the file, fitted."""
+
+    name: str
+    job: JobSpec
+    calibration: Calibration
+
+
+def calibrate_workloads(
+    rows: Sequence[Measurement], source: OfferSource, *, path: str, base: JobSpec | None = None
+) -> list[CalibratedModel]:
+    """Fit every model of a file.
+
+    Args:
+        rows: the measurements.
+        source: hardware facts.
+        path: of the file, for complaints.
+        base: a job that gives goal, limits, and sizes that the rows leave out.
+
+    Raises:
+        MeasurementsError: a row cannot be used; it names the line.
+    """
+    fitted = []
+    for (model, strategy), group in _by_model(rows).items():
+        job = _job(group, model, strategy, base, path)
+        resolver = FleetResolver(source, path=path)
+        runs = [_run(row, job, resolver) for row in group]
+        rows_of_model = _fitted_rows(job, runs, source)
+        calibration = calibrate(rows_of_model)
+        fitted.append(
+            CalibratedModel(
+                name=model,
+                job=replace(job, workload=calibration.workload),
+                calibration=calibration,
+            )
+        )
+    return fitted
+
+
+def _by_model(rows: Sequence[Measurement]) -> Mapping[tuple[str, Strategy], list[Measurement]]:
+    groups: dict[tuple[str, Strategy], list[Measurement]] = {}
+    for row in rows:
+        key = (row.configuration.model or "model", row.configuration.strategy)
+        groups.setdefault(key, []).append(row)
+    return groups
+
+
+def _job(
+    rows: Sequence[Measurement],
+    model: str,
+    strategy: Strategy,
+    base: JobSpec | None,
+    path: str,
+) -> JobSpec:
+    """Return the job that the rows describe, before anything is fitted."""
+    first = rows[0].configuration
+    workload = Workload(
+        strategy=strategy,
+        model=_size([row.configuration for row in rows], base, path),
+        batch=FixedBatch(per_gpu_count=first.batch_per_gpu),
+    )
+    if base is not None and base.workload.strategy is strategy:
+        workload = replace(base.workload, model=workload.model)
+    if strategy is Strategy.ALLREDUCE:
+        workload = replace(workload, allreduce=workload.allreduce or AllreduceTuning())
+    else:
+        serving = workload.parameter_serving or ParameterServing()
+        workload = replace(workload, parameter_serving=serving)
+    if base is not None:
+        return replace(base, workload=workload)
+    return JobSpec(
+        name=_job_name(model),
+        workload=workload,
+        goal=Goal(target=Target(kind=TargetKind.STEPS, value=_PLACEHOLDER_STEPS)),
+        limits=Limits(network=NetworkRate.PEAK),  # measured runs are short: inside the burst
+    )
+
+
+def _size(rows: Sequence[Configuration], base: JobSpec | None, path: str) -> ModelSize:
+    usual = base.workload.model if base else None
+    sizes = [row.parameter_bytes for row in rows if row.parameter_bytes]
+    if not sizes and usual is None and rows[0].strategy is not Strategy.ALLREDUCE:
+        raise MeasurementsError(
+            f"strategy {rows[0].strategy} needs parameter_bytes; add the column, or --job JOB",
+            path=path,
+            line=rows[0].line,
+        )
+    tensors = [row.tensor_count for row in rows if row.tensor_count]
+    flops = [row.flops_per_sample for row in rows if row.flops_per_sample]
+    known = usual or ModelSize(parameter_bytes=ASSUMED_PARAMETER_BYTES)
+    return replace(
+        known,
+        parameter_bytes=median(sizes) if sizes else known.parameter_bytes,
+        tensor_count=round(median(tensors)) if tensors else known.tensor_count,
+        flops_per_sample=median(flops) if flops else known.flops_per_sample,
+    )
+
+
+def _run(row: Measurement, job: JobSpec, resolver: FleetResolver) -> Run:
+    configuration = row.configuration
+    fleet = resolver.fleet(configuration, job)
+    if fleet.functions is not None:
+        worker_count = fleet.functions.function_count
+    else:
+        worker_count = sum(group.node_count for group in fleet.workers)
+    return Run(
+        line=configuration.line,
+        fleet=fleet,
+        batch_per_gpu=configuration.batch_per_gpu,
+        step_s=row.worker_step_s(worker_count),
+        placement=_placement(fleet),
+    )
+
+
+def _placement(fleet: Fleet) -> str:
+    """Name a fleet whatever the order of its terms, so that equal ones leave together."""
+    nodes = sorted(
+        (g.role, g.instance_type.name, g.gpus_per_node, g.node_count) for g in fleet.nodes
+    )
+    return f"{nodes} {fleet.functions}"
+
+
+def _fitted_rows(job: JobSpec, runs: Sequence[Run], source: OfferSource) -> FittedRows:
+    network = job.limits.network
+    match job.workload.strategy:
+        case Strategy.ALLREDUCE:
+            return AllreduceRows(job.workload, runs, source.gpu, network)
+        case Strategy.SERVERLESS:
+            return ServerlessRows(job.workload, runs)
+        case _:
+            return ParameterServerRows(job.workload, runs, source.gpu, network)
+
+
+def _job_name(model: str) -> str:
+    kept = "".join(c if c.isalnum() and c.isascii() else "-" for c in model.lower()).strip("-")
+    return kept[:63].strip("-") or "model"

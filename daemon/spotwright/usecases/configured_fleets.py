@@ -1,0 +1,87 @@
+"""From a row of a measurements file to the job and the fleet it stands for."""
+
+from dataclasses import replace
+
+from spotwright.domain.errors import BadInputError, MeasurementsError, UnknownNameError
+from spotwright.domain.fleet import Fleet
+from spotwright.domain.job import JobSpec, Limits, Placement
+from spotwright.domain.measurement import Configuration
+from spotwright.domain.workload import (
+    AllreduceTuning,
+    FixedBatch,
+    ModelSize,
+    ParameterServing,
+    Strategy,
+)
+from spotwright.usecases.ports import OfferSource
+from spotwright.usecases.resolve_fleet import resolve_fleet
+
+
+class FleetResolver:
+    """Resolves the fleets of many rows; each distinct one is looked up once."""
+
+    def __init__(self, source: OfferSource, *, path: str) -> None:
+        """Look names up in `source`; complain about rows of `path`."""
+        self._source, self.path = source, path
+        self._known: dict[tuple[str, Strategy], Fleet] = {}
+        self.warnings: dict[str, None] = {}  # in order, each once
+
+    def fleet(self, row: Configuration, job: JobSpec) -> Fleet:
+        """Return the fleet of a row.
+
+        Raises:
+            MeasurementsError: the fleet expression is wrong, or nobody offers such nodes.
+        """
+        text = self._expression(row, job)
+        key = (text, row.strategy)
+        if key not in self._known:
+            anywhere = replace(job, limits=Limits(placement=Placement.ANYWHERE))
+            try:
+                self._known[key] = resolve_fleet(text, anywhere, self._source)
+            except BadInputError as error:
+                raise MeasurementsError(str(error), path=self.path, line=row.line) from error
+        return self._known[key]
+
+    def _expression(self, row: Configuration, job: JobSpec) -> str:
+        serving = job.workload.parameter_serving
+        if serving is None or "ps=" in row.fleet:
+            return row.fleet
+        name, count = row.ps_type or serving.default_type, row.ps_count or serving.default_count
+        try:
+            self._source.instance_type(name)
+        except UnknownNameError as error:
+            usual = serving.default_type
+            self.warnings[f"{error}; a server like {usual} is assumed in its place"] = None
+            name = usual
+        return f"{row.fleet} + ps={name}*{count}"
+
+
+def job_of_row(row: Configuration, job: JobSpec) -> JobSpec:
+    """Return a job with the row's strategy, batch and sizes in place of its own."""
+    workload = replace(
+        job.workload,
+        strategy=row.strategy,
+        batch=FixedBatch(per_gpu_count=row.batch_per_gpu),
+        model=_size(row, job.workload.model),
+    )
+    if row.strategy.uses_parameter_servers:
+        workload = replace(
+            workload, parameter_serving=workload.parameter_serving or ParameterServing()
+        )
+    else:
+        workload = replace(workload, parameter_serving=None)
+    if row.strategy is Strategy.ALLREDUCE:
+        workload = replace(workload, allreduce=workload.allreduce or AllreduceTuning())
+    if workload.serverless is not None:
+        law = replace(workload.serverless, batch_per_function_count=row.batch_per_gpu)
+        workload = replace(workload, serverless=law)
+    return replace(job, workload=workload)
+
+
+def _size(row: Configuration, usual: ModelSize) -> ModelSize:
+    return replace(
+        usual,
+        parameter_bytes=row.parameter_bytes or usual.parameter_bytes,
+        tensor_count=row.tensor_count or usual.tensor_count,
+        flops_per_sample=row.flops_per_sample or usual.flops_per_sample,
+    )

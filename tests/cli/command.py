@@ -1,0 +1,47 @@
+"""The installed `spotwright` command, run as a user runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+SPOTWRIGHT = Path(sys.executable).with_name("spotwright")
+
+
+def clean_environment(**changes: str) -> dict[str, str]:
+    """Return an environment in which nothing of the developer's own settings is left."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
+    return kept | {"HOME": "/nonexistent", "TERM": "xterm"} | changes
+
+
+def spotwright(
+    *arguments: str | Path, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [SPOTWRIGHT, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=clean_environment(**(environment or {})),
+    )
+
+
+def printed_json(*arguments: str | Path) -> Any:
+    """Return the JSON a command prints, having checked that it prints nothing else."""
+    done = spotwright(*arguments, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a new interpreter whose command line is `arguments`."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=clean_environment(),
+    )
