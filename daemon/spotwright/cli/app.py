@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from spotwright.cli import catalog, schema
+from spotwright.cli.calibrate import calibrate
 from spotwright.cli.predict import predict
 from spotwright.cli.terminal import is_plain
 
@@ -19,6 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(predict)
+app.command()(calibrate)
 app.add_typer(catalog.app, name="catalog")
 app.add_typer(schema.app, name="schema")
 

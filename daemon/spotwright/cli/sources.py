@@ -14,14 +14,20 @@ from spotwright.usecases.check_names import check_names
 if TYPE_CHECKING:
     from spotwright.adapters.catalog.catalog import Catalog
     from spotwright.adapters.catalog.snapshot_file import FileSnapshotStore
+    from spotwright.adapters.jobfile.read import LoadedJob
 
 
 @dataclass(frozen=True, slots=True)
 class JobAndCatalog:
-    """A job whose every name is known to the catalog it will be priced with."""
+    """A job file whose every name is known to the catalog it will be priced with."""
 
-    job: JobSpec
+    loaded: "LoadedJob"
     catalog: "Catalog"
+
+    @property
+    def job(self) -> JobSpec:
+        """The only job of the file."""
+        return self.loaded.spec
 
 
 def open_catalog(cloud: Cloud, *, file: Path | None = None) -> "Catalog":
@@ -50,12 +56,14 @@ def open_job(path: Path, *, catalog_file: Path | None = None) -> JobAndCatalog:
     except ModuleNotFoundError as error:
         raise MissingExtraError("reading job files", extra="plan") from error
     loaded = read_job_file(path)
-    catalog = open_catalog(loaded.spec.limits.cloud, file=catalog_file)
+    jobs = list(loaded.specs.values())
+    catalog = open_catalog(jobs[0].limits.cloud, file=catalog_file)
     try:
-        check_names(loaded.spec, catalog)
+        for job in jobs:
+            check_names(job, catalog)
     except UnknownNameError as error:
         raise loaded.locate(error) from error
-    return JobAndCatalog(loaded.spec, catalog)
+    return JobAndCatalog(loaded, catalog)
 
 
 def age_text(observed: datetime) -> str:

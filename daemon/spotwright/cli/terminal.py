@@ -5,7 +5,10 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from spotwright.domain.errors import OutsideWorldError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,3 +65,14 @@ def console() -> "Console":
 def note(text: str) -> None:
     """Say something on stderr that is not part of the result."""
     print(text, file=sys.stderr)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a result file in one step, so that a failure leaves the old one."""
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise OutsideWorldError(f"cannot write {path}: {error.strerror}") from error

@@ -108,7 +108,7 @@ class ParameterServing:
     requested_mbps: float | None = None  # spotDNN's B_req: what one worker draws alone
     contention_slope: float | None = None  # spotDNN's a1 and b1 in P = min(a1 sqrt(n) + b1, 1)
     contention_offset: float | None = None
-    largest_shard_fraction: float | None = None  # of the parameters, with several servers
+    largest_shard_fraction: float = 1.0  # of the bytes, with several servers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
     T_i = compute + PCIe + NVLink + network + PS service + waiting,  iteration = 1 / sum_i(1 / T_i)
 
-The three contention rules differ in network, service and waiting; see contention.py. Of workers with
-different links, the fastest link present sets how long a lone visit to the server takes; what a
+The three contention rules differ in network, service and waiting; see contention.py. Where workers
+have different links, the fastest one present sets how long a lone visit to the server takes; what a
 slower one needs beyond that counts as thinking.
 """
 
@@ -93,7 +93,7 @@ class AspPsModel:
         network_s = lone.network_s
         if self._serving.contention is Contention.SPOTDNN:
             network_s = self._spotdnn_network_s(fleet) + 0 * network_s
-        cpu_bound = self._demand.cpu_demand_s > self._demand.link_demand_s
+        cpu_bound = self._demand.cpu_bound
         busy_s = lone.total() - lone.network_s + network_s + wait
         stall_s = np.maximum(self._feed_s - busy_s, 0.0)
         return tuple(
@@ -112,13 +112,13 @@ class AspPsModel:
         spotdnn = self._serving.contention is Contention.SPOTDNN
         transfers = [2 * self._demand.link_visit_s(w.network_mbps) for w in workers]
         latencies = [ROUND_TRIPS_PER_STEP * latency for latency in latency_s]
-        service_s = 0.0 if spotdnn else self._demand.cpu_visit_s
+        unhidden = [self._demand.unhidden_service_s(w.network_mbps) for w in workers]
         return _Lone(
             compute_s=column([w.compute.step_s(w.batch_per_gpu) for w in workers]),
             pcie_s=column([pcie_s(w, self._bytes) for w in workers]),
             nvlink_s=column([nvlink_s(w, self._bytes) for w in workers]),
             network_s=column([t + x for t, x in zip(transfers, latencies, strict=True)]),
-            service_s=column([service_s] * len(workers)),
+            service_s=column([0.0] * len(workers) if spotdnn else unhidden),
         )
 
     def _steps(self, counts: Floats) -> tuple[Floats, Floats]:

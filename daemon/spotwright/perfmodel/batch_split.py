@@ -1,8 +1,9 @@
 """A global batch split between GPUs of different speed so that all finish together.
 
 With n_i GPUs that take f_i + s_i * b_i seconds, equal finish times t and sum n_i b_i = G give
-t = (G + sum n_i f_i / s_i) / sum(n_i / s_i). A class with f_i >= t gets nothing and leaves the sums.
-A share above what fits one GPU is worked off in several micro-batches, each of which pays f_i again.
+t = (G + sum n_i f_i / s_i) / sum(n_i / s_i). A class with f_i >= t gets nothing and leaves the
+sums. A share above what fits one GPU is worked off in several micro-batches, each of which pays f_i
+again.
 """
 
 import numpy as np

@@ -55,8 +55,9 @@ def estimate_compute(
 def _whole_gpu(
     workload: Workload, instance_type: InstanceType, gpu_facts: GpuFacts
 ) -> ComputeEstimate:
-    if instance_type.gpu_name in workload.compute:
-        return _measured(workload.compute[instance_type.gpu_name])
+    profile = workload.compute.get(instance_type.gpu_name or "")
+    if profile is not None:
+        return _measured(profile)
     gpu = _gpu(instance_type, gpu_facts)
     references = _references(workload, gpu_facts)
     if references:

@@ -1,8 +1,8 @@
 """Many fleets at once: what a search asks of the performance model.
 
-The figures are those of `predict` without interruptions, intervals and memory: which types have room
-for the workload is settled before a search starts. Fleets are evaluated in chunks that stay in the
-processor's cache.
+The figures are those of `predict` without interruptions, intervals and memory: which types have
+room for the workload is settled before a search starts. Fleets are evaluated in chunks that stay in
+the processor's cache.
 """
 
 from dataclasses import dataclass

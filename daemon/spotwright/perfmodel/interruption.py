@@ -7,8 +7,8 @@ once, so that n nodes of one pool are not n independent ones: events of a pool c
     lambda * (s + (1 - s) * n)                                              per hour.
 
 Synchronous training stops at each event: it loses the work since its last checkpoint and the
-restart. The interval is Young and Daly's sqrt(2 * checkpoint_s / event rate); from one checkpoint to
-the next a run takes
+restart. The interval is Young and Daly's sqrt(2 * checkpoint_s / event rate), or the whole run if
+that is shorter; from one checkpoint to the next it takes
 
     (1 / rate + restart_s) * (exp(rate * (interval_s + checkpoint_s)) - 1)  seconds on average.
 

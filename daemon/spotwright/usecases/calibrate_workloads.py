@@ -51,8 +51,9 @@ def calibrate_workloads(
     Raises:
         MeasurementsError: a row cannot be used; it names the line.
     """
-    fitted = []
-    for (model, strategy), group in _by_model(rows).items():
+    fitted, groups = [], _by_model(rows)
+    models = [model for model, _ in groups]
+    for (model, strategy), group in groups.items():
         job = _job(group, model, strategy, base, path)
         resolver = FleetResolver(source, path=path)
         runs = [_run(row, job, resolver) for row in group]
@@ -60,7 +61,7 @@ def calibrate_workloads(
         calibration = calibrate(rows_of_model)
         fitted.append(
             CalibratedModel(
-                name=model,
+                name=model if models.count(model) == 1 else f"{model}/{strategy}",
                 job=replace(job, workload=calibration.workload),
                 calibration=calibration,
             )

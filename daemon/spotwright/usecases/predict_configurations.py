@@ -60,8 +60,9 @@ def _predict(
 def _choose(row: Configuration, jobs: Mapping[str, JobSpec], path: str) -> JobSpec:
     """Return the job whose workload a row is about."""
     same = {n: j for n, j in jobs.items() if j.workload.strategy is row.strategy} or jobs
-    if row.model is not None and row.model in same:
-        return same[row.model]
+    for name in (row.model or "", f"{row.model}/{row.strategy}"):
+        if name in same:
+            return same[name]
     if len(same) == 1:
         return next(iter(same.values()))
     names = sorted(same)

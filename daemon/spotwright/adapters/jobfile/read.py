@@ -1,5 +1,6 @@
 """Read a job file: every complaint names the file, the line and what to change."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
@@ -9,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from spotwright.adapters.jobfile import schema
-from spotwright.adapters.jobfile.to_domain import job_spec
+from spotwright.adapters.jobfile.to_domain import job_specs
 from spotwright.adapters.jobfile.yaml_tree import YamlTree, parse_yaml
 from spotwright.domain.errors import JobFileError, UnknownNameError, nearest_name
 from spotwright.domain.job import JobSpec
@@ -19,10 +20,25 @@ _MAX_BYTES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class LoadedJob:
-    """A job and the file it came from."""
+    """The job of a file, or one for each model where it holds several workloads."""
 
-    spec: JobSpec
+    specs: Mapping[str, JobSpec]
     tree: YamlTree
+
+    @property
+    def spec(self) -> JobSpec:
+        """The only job of the file."""
+        return self.of_model(None)
+
+    def of_model(self, model: str | None) -> JobSpec:
+        """Return the job of one model; None where the file has only one."""
+        if model is None and len(self.specs) == 1:
+            return next(iter(self.specs.values()))
+        if model is not None and model in self.specs:
+            return self.specs[model]
+        models = ", ".join(self.specs)
+        problem = f"it has no workload {model!r}" if model else "it has several workloads"
+        raise JobFileError(f"{problem}; choose one of {models}", path=self.tree.path)
 
     def locate(self, error: UnknownNameError) -> JobFileError:
         """Point an unknown name at the line of the file that uses it."""
@@ -43,7 +59,7 @@ def parse_job(text: str, *, path: str) -> LoadedJob:
         file = schema.JobFile.model_validate(tree.content)
     except ValidationError as error:
         raise _job_file_error(error, tree) from None
-    return LoadedJob(job_spec(file), tree)
+    return LoadedJob(job_specs(file), tree)
 
 
 def _text(path: Path) -> str:

@@ -107,7 +107,7 @@ class ParameterServerSection(Section):
     requested_bandwidth: Rate | None = Field(None, description="spotDNN's B_req")
     contention_slope: Number | None = Field(None, description="spotDNN's a1")
     contention_offset: Number | None = Field(None, description="spotDNN's b1")
-    largest_shard: Fraction | None = Field(None, description="of the parameters, several servers")
+    largest_shard: Fraction = Field(1.0, description="of the bytes, with several servers")
 
     @model_validator(mode="after")
     def _spotdnn_is_complete(self) -> Self:
@@ -281,8 +281,6 @@ class WorkloadSection(Section):
             raise ValueError(f"strategy {self.strategy} has no use for {name}: remove that section")
         if serverless and self.serverless is None:
             raise ValueError("strategy serverless needs a serverless section")
-        if serverless and self.dataset is None:
-            raise ValueError("strategy serverless needs a dataset section (samples and size)")
         if not serverless and self.batch is None:
             raise ValueError(f"strategy {self.strategy} needs a batch section")
         if not serverless and not self.compute and self.model.flops_per_sample is None:
@@ -349,13 +347,26 @@ class JobFile(Section):
     """A Spotwright job: what to train, what to reach, what may be rented."""
 
     name: str = Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
-    workload: WorkloadSection
+    workload: WorkloadSection | None = None
+    workloads: dict[str, WorkloadSection] = Field(
+        {}, description="instead of workload: several, by model, as `calibrate` writes them"
+    )
     goal: GoalSection
     limits: LimitsSection = LimitsSection()
 
     @model_validator(mode="after")
     def _the_goal_can_be_counted(self) -> Self:
-        work = self.workload
+        if (self.workload is None) == (not self.workloads):
+            raise ValueError("give either workload, or workloads by model")
+        for work in self.by_model().values():
+            self._check_goal(work)
+        return self
+
+    def by_model(self) -> dict[str, WorkloadSection]:
+        """Return the workloads by model; a single one goes by the name of the job."""
+        return {self.name: self.workload} if self.workload else self.workloads
+
+    def _check_goal(self, work: WorkloadSection) -> None:
         if self.goal.loss is not None and work.convergence is None:
             raise ValueError("goal.loss needs workload.convergence")
         if self.goal.epochs is not None and work.dataset is None:
@@ -363,4 +374,3 @@ class JobFile(Section):
         tokens = work.dataset.tokens_per_sample if work.dataset else None
         if self.goal.tokens is not None and tokens is None:
             raise ValueError("goal.tokens needs workload.dataset.tokens_per_sample")
-        return self

@@ -5,14 +5,17 @@ from spotwright.domain import workload as work
 from spotwright.domain.job import Goal, JobSpec, Limits, Placement, Target, TargetKind
 
 
-def job_spec(file: schema.JobFile) -> JobSpec:
-    """Translate a validated job file."""
-    return JobSpec(
-        name=file.name,
-        workload=workload(file.workload),
-        goal=_goal(file.goal),
-        limits=_limits(file.limits, file.workload.strategy),
-    )
+def job_specs(file: schema.JobFile) -> dict[str, JobSpec]:
+    """Translate a validated job file: one job for each model in it."""
+    return {
+        model: JobSpec(
+            name=file.name,
+            workload=workload(section),
+            goal=_goal(file.goal),
+            limits=_limits(file.limits, section.strategy),
+        )
+        for model, section in file.by_model().items()
+    }
 
 
 def workload(section: schema.WorkloadSection) -> work.Workload:

@@ -33,10 +33,9 @@ _MODEL_SD = 0.03
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossFit(Generic[Law]):
-    """A fitted law, the scatter of the loss around it, and what the rows could not show."""
+    """A fitted law and what the rows could not show."""
 
     law: Law
-    noise_loss: float
     notes: tuple[str, ...]
 
 
@@ -63,7 +62,6 @@ def fit_spotdnn_loss(rows: Sequence[LossRow], *, goal_loss: float) -> LossFit[Sp
     )
     return LossFit(
         law=curve.law(fit.values, relative_sd=math.hypot(sd, _MODEL_SD)),
-        noise_loss=fit.noise_sd * log.loss_unit,
         notes=one,
     )
 
@@ -85,7 +83,6 @@ def fit_cynthia_loss(rows: Sequence[LossRow], *, goal_loss: float) -> LossFit[Cy
     sd = relative_sd(lambda x: np.asarray(x[:1] / (goal - x[1])), fit)
     return LossFit(
         law=CynthiaLoss(k0=k0 * log.step_unit, k1=k1, relative_sd=math.hypot(sd, _MODEL_SD)),
-        noise_loss=fit.noise_sd * log.loss_unit,
         notes=_crowd_notes(log),
     )
 
@@ -93,13 +90,13 @@ def fit_cynthia_loss(rows: Sequence[LossRow], *, goal_loss: float) -> LossFit[Cy
 def _fit_hyperbola(log: LossLog) -> RobustFit:
     crowd = np.where(log.asynchronous, np.sqrt(log.workers), 1.0)
     shape = crowd * log.step_unit / log.step
-    lowest = max(float(log.loss.min()) / log.loss_unit, 1e-9)
+    lowest, highest = (float(x) / log.loss_unit for x in (log.loss.min(), log.loss.max()))
 
-    def curve(x: Floats, part: slice) -> Floats:
-        return np.asarray(x[0] * shape[part] + x[1])
+    def curve(x: Floats) -> Floats:
+        return np.asarray(x[0] * shape + x[1])
 
     starts = [np.array([0.1, share * lowest]) for share in (0.1, 0.9)]
-    bounds = (np.zeros(2), np.array([np.inf, lowest]))
+    bounds = (np.zeros(2), np.array([np.inf, highest]))
     return fit_robust(curve, log.loss / log.loss_unit, starts=starts, bounds=bounds)
 
 

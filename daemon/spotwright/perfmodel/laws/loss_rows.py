@@ -1,8 +1,13 @@
-"""Rows of loss logs and what is wrong with them."""
+"""Rows of loss logs: what is wrong with them, and how long ones are thinned.
+
+A run with many rows is cut into bins of equal width in log(1 + step), each of which becomes one row
+of its mean step and median loss. The fall at the start then weighs as much as the long flat tail,
+which would otherwise make the start look like outliers.
+"""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -10,6 +15,7 @@ import numpy as np
 from spotwright.perfmodel.laws.fit_errors import CannotFitError
 
 _LONG_ENOUGH = 8  # rows of one run from which its ends can be compared
+_MOST_ROWS = 300  # of one run, before it is thinned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +56,7 @@ class LossLog:
 
 
 def usable_rows(law: str, rows: Sequence[LossRow], *, least: int) -> list[LossRow]:
-    """Return the rows by run and step.
+    """Return the rows by run and step, long runs thinned.
 
     Raises:
         CannotFitError: there are too few, a figure is impossible, or a run's loss does not fall.
@@ -60,9 +66,12 @@ def usable_rows(law: str, rows: Sequence[LossRow], *, least: int) -> list[LossRo
     for row in rows:
         _check(law, row)
     ordered = sorted(rows, key=lambda row: (row.setting, row.step, row.loss))
-    for _, run in groupby(ordered, key=lambda row: row.setting):
-        _check_falls(law, list(run))
-    return ordered
+    usable = []
+    for _, group in groupby(ordered, key=lambda row: row.setting):
+        run = list(group)
+        _check_falls(law, run)
+        usable += _thinned(run)
+    return usable
 
 
 def _check(law: str, row: LossRow) -> None:
@@ -93,3 +102,19 @@ def _check_falls(law: str, run: list[LossRow]) -> None:
             f"{run[0].weighted_batch:g} does not fall: {first:.4g} at first, {last:.4g} at last",
             way_out="leave that run out or log it from its start",
         )
+
+
+def _thinned(run: list[LossRow]) -> list[LossRow]:
+    if len(run) <= _MOST_ROWS:
+        return run
+    width = math.log1p(run[-1].step) / _MOST_ROWS
+    bins = groupby(run, key=lambda row: int(math.log1p(row.step) / width) if width else 0)
+    return [_middle(list(rows)) for _, rows in bins]
+
+
+def _middle(rows: list[LossRow]) -> LossRow:
+    return replace(
+        rows[0],
+        step=float(np.mean([row.step for row in rows])),
+        loss=float(np.median([row.loss for row in rows])),
+    )

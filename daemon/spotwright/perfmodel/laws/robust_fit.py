@@ -1,8 +1,8 @@
 """Robust least squares of a curve with bounded parameters, and how sure the parameters are.
 
 Residuals pass through soft_l1, 2 (sqrt(1 + z^2) - 1), with the scale taken from their own median,
-so that spikes of a loss log weigh little. Fits start from every given point on a thinned log and
-the best goes on with all rows. The covariance is that of linearised least squares,
+so that spikes weigh little. Fits start from every given point with a wide scale and the best goes
+on with the narrow one. The covariance is that of linearised least squares,
 
     noise^2 * (J' J)^-1 * (1 + rho) / (1 - rho),
 
@@ -21,7 +21,6 @@ Floats = NDArray[np.float64]
 
 _MAD_TO_SD = 1.4826
 _FIRST_SCALE, _LEAST_SCALE = 0.05, 1e-4  # of the observations, whose spread is 1
-_THINNED = 1000  # rows on which all starts compete
 _SAME_DIRECTION = 1e-5  # singular value of normed Jacobian columns that still tells them apart
 
 
@@ -31,22 +30,21 @@ class RobustFit:
 
     values: Floats
     covariance: Floats
-    noise_sd: float
     identified: bool  # no two parameters do the same to the curve
 
 
 def fit_robust(
-    curve: Callable[[Floats, slice], Floats],
+    curve: Callable[[Floats], Floats],
     observed: Floats,
     *,
     starts: Sequence[Floats],
     bounds: tuple[Floats, Floats],
 ) -> RobustFit:
-    """Fit `curve(parameters, rows)` to observations scaled to a spread of about 1."""
+    """Fit `curve(parameters)` to observations scaled to a spread of about 1."""
 
-    def solve(start: Floats, rows: slice, scale: float) -> OptimizeResult:
+    def solve(start: Floats, scale: float) -> OptimizeResult:
         return least_squares(
-            lambda x: curve(x, rows) - observed[rows],
+            lambda x: curve(x) - observed,
             np.clip(start, *bounds),
             jac="3-point",
             bounds=bounds,
@@ -58,13 +56,10 @@ def fit_robust(
             gtol=1e-12,
         )
 
-    thin = slice(0, None, 1 + len(observed) // _THINNED)
-    first = min((solve(x, thin, _FIRST_SCALE) for x in starts), key=lambda r: float(r.cost))
-    everything = slice(None)
+    best = min((solve(x, _FIRST_SCALE) for x in starts), key=lambda r: float(r.cost))
     for _ in range(2):  # the scale follows the residuals
-        scale = max(_noise(curve(first.x, everything) - observed), _LEAST_SCALE)
-        first = solve(first.x, everything, scale)
-    return _with_covariance(first, curve(first.x, everything) - observed)
+        best = solve(best.x, max(_noise(curve(best.x) - observed), _LEAST_SCALE))
+    return _with_covariance(best, curve(best.x) - observed)
 
 
 def relative_sd(figure: Callable[[Floats], Floats], fit: RobustFit) -> float:
@@ -92,7 +87,7 @@ def _with_covariance(result: OptimizeResult, residuals: Floats) -> RobustFit:
     if identified:
         inverse = np.linalg.pinv(jacobian.T @ jacobian, hermitian=True)
         covariance[np.ix_(free, free)] = noise**2 * _repetition(residuals) * inverse
-    return RobustFit(np.asarray(result.x), covariance, float(noise), identified)
+    return RobustFit(np.asarray(result.x), covariance, identified)
 
 
 def _noise(residuals: Floats) -> float:

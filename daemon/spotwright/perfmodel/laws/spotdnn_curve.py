@@ -34,9 +34,9 @@ class SpotdnnCurve:
         self.several_batches = bool(np.ptp(self._batch) > 0)
         self._size = 5 if self.several_batches else 4
 
-    def loss(self, x: Floats, rows: slice) -> Floats:
-        """Return the loss of some rows."""
-        return np.asarray((self._amplitude(x) / (self._step + x[1]) + x[3])[rows])
+    def loss(self, x: Floats) -> Floats:
+        """Return the loss of each row."""
+        return np.asarray(self._amplitude(x) / (self._step + x[1]) + x[3])
 
     def updates(self, x: Floats, goal_loss: float) -> Floats:
         """Return the updates to a loss, at least one, in the setting of each row."""
@@ -50,14 +50,16 @@ class SpotdnnCurve:
         shrinks = (0.1, 0.6) if self.several_batches else (0.0,)
         return [
             np.array([offset, offset, mix, floor * lowest, shrink])[: self._size]
-            for offset, mix, floor, shrink in product((0.05, 1.0), (0.1, 0.7), (0.1, 0.9), shrinks)
+            for offset, mix, floor, shrink in product(
+                (0.02, 0.2, 2.0), (0.1, 0.7), (0.1, 0.9), shrinks
+            )
         ]
 
     def bounds(self) -> tuple[Floats, Floats]:
         """Return the least and largest parameters."""
-        lowest = max(float(self._log.loss.min()) / self._log.loss_unit, 1e-9)
+        highest = float(self._log.loss.max()) / self._log.loss_unit
         low = np.array([0.0, 1e-9, 1e-9, 0.0, 0.0])
-        high = np.array([np.inf, np.inf, 0.9999, lowest, 0.9999])
+        high = np.array([np.inf, np.inf, 0.9999, highest, 0.9999])
         return low[: self._size], high[: self._size]
 
     def law(self, x: Floats, *, relative_sd: float) -> SpotdnnLoss:
@@ -67,7 +69,7 @@ class SpotdnnCurve:
         c3 = float(x[0]) * log.loss_unit * log.step_unit * math.sqrt(1 - mix)
         return SpotdnnLoss(
             c1=float(x[1]) * log.step_unit,
-            c2=-shrink * c3 / float(log.batch.max()),
+            c2=0.0 - shrink * c3 / float(log.batch.max()),  # never -0.0
             c3=c3,
             c4=mix / (1 - mix),
             c5=float(x[3]) * log.loss_unit,

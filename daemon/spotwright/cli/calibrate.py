@@ -1,0 +1,95 @@
+"""`spotwright calibrate`: fit a workload to measured steps."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spotwright.cli.options import AsJson, CatalogFile
+from spotwright.cli.sources import open_catalog, open_job
+from spotwright.cli.terminal import note, print_json, print_table, write_text
+from spotwright.domain.errors import MissingExtraError
+from spotwright.domain.hardware import Cloud
+
+if TYPE_CHECKING:
+    from spotwright.usecases.calibrate_workloads import CalibratedModel
+
+
+def calibrate(
+    measured: Annotated[Path, typer.Argument(metavar="MEASUREMENTS.csv", help="Measured steps.")],
+    *,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Job file to write.")],
+    job: Annotated[
+        Path | None, typer.Option(help="Job whose goal, limits and sizes are kept.")
+    ] = None,
+    catalog_file: CatalogFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit what the rows can tell, say what they cannot, and write a job file that predicts."""
+    try:
+        from spotwright.adapters.jobfile.write import job_text  # noqa: PLC0415
+        from spotwright.adapters.measurements.read import measurements, read_table  # noqa: PLC0415
+        from spotwright.usecases.calibrate_workloads import calibrate_workloads  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("calibrate", extra="plan") from error
+    table = read_table(measured)
+    rows = measurements(table)
+    opened = open_job(job, catalog_file=catalog_file) if job else None
+    catalog = opened.catalog if opened else open_catalog(Cloud.AWS, file=catalog_file)
+    note(f"fitting {len(rows)} rows ...")
+    fitted = calibrate_workloads(
+        rows, catalog, path=table.path, base=opened.job if opened else None
+    )
+    comment = f"Fitted by `spotwright calibrate {measured.name}`, {len(rows)} rows."
+    if job is None:
+        comment += "\nThe goal is a placeholder: set your own."
+    write_text(output, job_text({model.name: model.job for model in fitted}, comment=comment))
+    if as_json:
+        print_json({"output": str(output), "models": [_model_json(model) for model in fitted]})
+        return
+    _print_report(fitted)
+    note(f"written to {output}")
+
+
+def _print_report(fitted: list["CalibratedModel"]) -> None:
+    columns = ("model", "strategy", "rows>", "fit error>", "unseen placements>",
+               "90 % interval covers>")  # fmt: skip
+    print_table(columns, [_model_row(model) for model in fitted])
+    for model in fitted:
+        for text in model.calibration.notes:
+            print(f"{model.name}: {text}")
+        lines = model.calibration.outlier_lines
+        if lines:
+            shown = ", ".join(str(line) for line in lines[:10])
+            more = f" and {len(lines) - 10} more" if len(lines) > 10 else ""
+            print(f"{model.name}: far from the fit: lines {shown}{more}")
+
+
+def _model_row(model: "CalibratedModel") -> tuple[str, ...]:
+    found = model.calibration
+    return (
+        model.name,
+        found.workload.strategy,
+        str(found.row_count),
+        _percent(found.fit_error_fraction),
+        _percent(found.unseen_error_fraction),
+        _percent(found.coverage_fraction),
+    )
+
+
+def _percent(fraction: float | None) -> str:
+    return "-" if fraction is None else f"{fraction:.1%}"
+
+
+def _model_json(model: "CalibratedModel") -> dict[str, Any]:
+    found = model.calibration
+    return {
+        "model": model.name,
+        "strategy": found.workload.strategy,
+        "row_count": found.row_count,
+        "fit_error_fraction": found.fit_error_fraction,
+        "unseen_error_fraction": found.unseen_error_fraction,
+        "coverage_fraction": found.coverage_fraction,
+        "outlier_lines": list(found.outlier_lines),
+        "notes": list(found.notes),
+    }

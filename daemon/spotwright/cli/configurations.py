@@ -1,0 +1,39 @@
+"""`spotwright predict --configs`: a table of what-ifs."""
+
+from pathlib import Path
+
+from spotwright.adapters.measurements.read import configurations, read_table
+from spotwright.adapters.measurements.write import with_predictions
+from spotwright.cli.sources import open_job
+from spotwright.cli.terminal import note, print_json, write_text
+from spotwright.usecases.predict_configurations import RowPrediction, predict_configurations
+
+
+def predict_table(
+    job: Path, configs: Path, csv: Path | None, *, catalog_file: Path | None, as_json: bool
+) -> None:
+    """Predict every row of a file and write it with the predicted columns added."""
+    opened = open_job(job, catalog_file=catalog_file)
+    table = read_table(configs)
+    predictions, warnings = predict_configurations(
+        configurations(table), opened.loaded.specs, opened.catalog, path=table.path
+    )
+    for warning in warnings:
+        note(f"warning: {warning}")
+    figures = [_figures(prediction) for prediction in predictions]
+    if csv is not None:
+        write_text(csv, with_predictions(table, figures))
+        note(f"{len(figures)} rows written to {csv}")
+    if as_json:
+        print_json([row | f for row, f in zip(table.rows, figures, strict=True)])
+    elif csv is None:
+        print(with_predictions(table, figures), end="")
+
+
+def _figures(prediction: RowPrediction) -> dict[str, float]:
+    return {
+        "predicted_step_s": prediction.step_s.mid,
+        "low_step_s": prediction.step_s.low,
+        "high_step_s": prediction.step_s.high,
+        "predicted_cluster_steps_per_s": prediction.cluster_steps_per_s,
+    }
