@@ -131,7 +131,7 @@ def test_inside_a_node_nvlink_or_pcie_decides_and_is_named() -> None:
     for nvlink, rate, name in ((1e6, 1e6, "nvlink"), (0.0, 80_000, "pcie")):
         box = nodes(host(gpu_count=4.0, nvlink_mbps=nvlink))
         (terms,) = model(tuned, [box]).terms(fleet_of(1)[:, 0])
-        assert terms.by_name()[name] == pytest.approx(2 * 3 / 4 * 800 / rate, rel=1e-6)
+        assert terms.by_name()[name] == pytest.approx(2 * 3 / 4 * 800 / rate, rel=0.05)
 
 
 def test_the_exposed_part_of_the_exchange_between_nodes_is_named_network() -> None:

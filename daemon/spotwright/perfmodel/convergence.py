@@ -33,6 +33,8 @@ from spotwright.domain.workload import (
 
 Floats = NDArray[np.float64]
 
+_ROUNDING = 1e-14
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
@@ -49,8 +51,7 @@ def convergence_coefficient(counts: Floats, worker_samples_per_s: Floats) -> Flo
     total = (counts * worker_samples_per_s).sum(axis=0)
     squares = (counts * worker_samples_per_s**2).sum(axis=0)
     fastest = np.where(counts > 0, worker_samples_per_s, 0.0).max(axis=0)
-    coefficient: Floats = np.sqrt(np.maximum(1 - 2 * fastest / total + squares / total**2, 0.0))
-    return coefficient
+    return _root(1 - 2 * fastest / total + squares / total**2)
 
 
 def group_coefficient(counts: Floats, group_samples_per_s: Floats) -> Floats:
@@ -58,9 +59,12 @@ def group_coefficient(counts: Floats, group_samples_per_s: Floats) -> Floats:
     per_worker = group_samples_per_s / np.maximum(counts, 1.0)
     total = group_samples_per_s.sum(axis=0)
     squares = np.einsum("ij,ij->j", group_samples_per_s, per_worker)
-    scaled = (squares / total - 2 * per_worker.max(axis=0)) / total
-    coefficient: Floats = np.sqrt(np.maximum(1 + scaled, 0.0))
-    return coefficient
+    return _root(1 + (squares / total - 2 * per_worker.max(axis=0)) / total)
+
+
+def _root(squared: Floats) -> Floats:
+    """Return the square root; what rounding leaves of a lone worker's zero would have a large one."""
+    return np.sqrt(np.where(squared > _ROUNDING, squared, 0.0))
 
 
 def updates_to_goal(workload: Workload, target: Target, progress: Progress) -> Floats:

@@ -167,7 +167,7 @@ def test_one_batch_size_leaves_c2_at_zero_and_says_so() -> None:
 
 
 def test_one_worker_count_does_not_identify_the_spotdnn_law() -> None:
-    with pytest.raises(CannotFitError, match="all rows have 4 workers.*not identified"):
+    with pytest.raises(CannotFitError, match=r"all rows have 4 workers.*not identified"):
         fit_spotdnn_loss(spotdnn_rows(runs=[(4, 256.0), (4, 512.0)]), goal_loss=0.8)
 
 
@@ -217,7 +217,7 @@ def test_cynthia_leaves_out_the_loss_before_the_first_step() -> None:
 def test_a_diverged_run_is_named(loss: float) -> None:
     rows = [replace(spotdnn_rows()[0], loss=loss), *spotdnn_rows()[1:]]
 
-    with pytest.raises(CannotFitError, match="at step 10 of the run with 1 workers.*diverged"):
+    with pytest.raises(CannotFitError, match=r"at step 10 of the run with 1 workers.*diverged"):
         fit_spotdnn_loss(rows, goal_loss=0.8)
 
 

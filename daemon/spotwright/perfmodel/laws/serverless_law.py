@@ -25,6 +25,7 @@ from spotwright.perfmodel.laws.relative_fit import fit_deviations, separable
 Floats = NDArray[np.float64]
 
 _LAW = "serverless"
+_NOTHING = 1e-3  # of the given server's time: a faster one does not show in the rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ def fit_serverless_law(
     exchange = table[:, 1] * 2 * parameter_bytes * 8e-6  # Mbit of all functions
     identified = _identified(table, exchange)
     serial, per_memory, server = _coefficients(table, exchange, identified, bandwidth_mbps)
-    if identified.server and server * bandwidth_mbps < 1e-9:
+    if identified.server and server * bandwidth_mbps < _NOTHING:
         identified = identified._replace(server=False)
         serial, per_memory, server = _coefficients(table, exchange, identified, bandwidth_mbps)
     if serial + per_memory == 0:
