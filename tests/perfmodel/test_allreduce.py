@@ -117,9 +117,7 @@ def test_a_type_with_efa_that_is_not_in_the_fleet_changes_nothing() -> None:
 @pytest.mark.parametrize(("stage", "factor"), [(0, 2), (1, 2), (2, 2), (3, 3)])
 def test_zero_3_sends_half_as_much_again(stage: int, factor: int) -> None:
     tuning = AllreduceTuning(**{**IDEAL, "head_fraction": 1.0})
-    sharded = workload(
-        Strategy.ALLREDUCE, allreduce=tuning, memory=MemoryUse(zero_stage=stage)
-    )
+    sharded = workload(Strategy.ALLREDUCE, allreduce=tuning, memory=MemoryUse(zero_stage=stage))
 
     found = step_s(sharded, [nodes(host(), 4)])
 
@@ -184,9 +182,7 @@ def test_compression_and_size_set_the_volume() -> None:
         sized = workload(
             Strategy.ALLREDUCE,
             model=ModelSize(parameter_bytes=size),
-            allreduce=AllreduceTuning(
-                **{**IDEAL, "head_fraction": 1.0}, compression_ratio=ratio
-            ),
+            allreduce=AllreduceTuning(**{**IDEAL, "head_fraction": 1.0}, compression_ratio=ratio),
         )
         return step_s(sized, [nodes(host(), 4)]) - 0.2
 

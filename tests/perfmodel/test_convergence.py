@@ -78,7 +78,9 @@ def test_the_coefficient_by_classes_is_that_of_the_single_workers(
 ) -> None:
     counts = fleet_of(1 + mix[0][0], *(count for count, _ in mix[1:]))
     speed = fleet_of(*(v for _, v in mix))
-    each = [v for count, v in zip(counts[:, 0], speed[:, 0], strict=True) for _ in range(int(count))]
+    each = [
+        v for count, v in zip(counts[:, 0], speed[:, 0], strict=True) for _ in range(int(count))
+    ]
 
     defined = pytest.approx(defined_coefficient(each), abs=1e-7)
 
@@ -133,9 +135,7 @@ def test_the_noise_scale_sets_where_larger_batches_stop_helping(batch: int, step
 def test_fixed_work_is_divided_into_batches(
     kind: TargetKind, value: float, expected: float
 ) -> None:
-    work = workload(
-        Strategy.ALLREDUCE, dataset=Dataset(sample_count=1000, tokens_per_sample=128)
-    )
+    work = workload(Strategy.ALLREDUCE, dataset=Dataset(sample_count=1000, tokens_per_sample=128))
 
     found = updates_to_goal(work, Target(kind=kind, value=value), progress(256, 8, 0.0, sync=True))
 
@@ -159,7 +159,7 @@ def test_a_loss_nearer_to_the_floor_takes_longer(law: LossLaw) -> None:
 
 
 def test_a_loss_without_a_law_or_epochs_without_a_data_set_are_missing_facts() -> None:
-    with pytest.raises(MissingFactError, match="add workload.convergence"):
+    with pytest.raises(MissingFactError, match=r"add workload.convergence"):
         updates(None, 0.5, progress(512, 4, 0.87))
     with pytest.raises(MissingFactError, match=r"how many samples epochs are.*workload.dataset"):
         updates_to_goal(

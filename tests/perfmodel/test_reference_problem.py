@@ -67,9 +67,7 @@ def problem(loss: float) -> JobSpec:
             contention_slope=0.20,
             contention_offset=-0.20,
         ),
-        convergence=SpotdnnLoss(
-            c1=900, c2=-0.2, c3=2500, c4=0.2, c5=0.5, batch_range=(64, 8192)
-        ),
+        convergence=SpotdnnLoss(c1=900, c2=-0.2, c3=2500, c4=0.2, c5=0.5, batch_range=(64, 8192)),
         pcie_mbps=80_000,
     )
     goal = Goal(target=Target(kind=TargetKind.LOSS, value=loss))

@@ -8,6 +8,7 @@ SpotwrightError
     UnknownNameError              no such GPU, type, zone or region; names the nearest
     CatalogFileError              truncated, foreign or newer than this program
     MeasurementsError             a measured row that cannot be used
+    CannotFitError                rows that do not determine the law asked for
     MissingFactError              a prediction needs a figure nobody gave
     MemoryDoesNotFitError         the batch runs out of GPU memory
     UnreachableTargetError        the loss law never gets there
@@ -102,6 +103,16 @@ class MeasurementsError(BadInputError):
         where = path if line is None else f"{path}:{line}"
         super().__init__(f"{where}: {problem}")
         self.path, self.line, self.problem = path, line, problem
+
+
+class CannotFitError(BadInputError):
+    """The rows given do not determine the law asked for."""
+
+    reason = "CANNOT_FIT"
+
+    def __init__(self, law: str, problem: str, *, way_out: str) -> None:
+        super().__init__(f"cannot fit the {law} law: {problem}; {way_out}")
+        self.law, self.problem, self.way_out = law, problem, way_out
 
 
 class MissingFactError(BadInputError):

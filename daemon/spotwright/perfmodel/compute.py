@@ -48,7 +48,7 @@ def estimate_compute(
         MissingFactError: nothing was measured and no FLOPs or peak rate are known.
     """
     if instance_type.name in workload.compute:
-        return _measured(workload.compute[instance_type.name])
+        return measured_compute(workload.compute[instance_type.name])
     return _share(_whole_gpu(workload, instance_type, gpu_facts), instance_type.gpu_count)
 
 
@@ -57,7 +57,7 @@ def _whole_gpu(
 ) -> ComputeEstimate:
     profile = workload.compute.get(instance_type.gpu_name or "")
     if profile is not None:
-        return _measured(profile)
+        return measured_compute(profile)
     gpu = _gpu(instance_type, gpu_facts)
     references = _references(workload, gpu_facts)
     if references:
@@ -65,7 +65,8 @@ def _whole_gpu(
     return _data_sheet(gpu, workload)
 
 
-def _measured(profile: ComputeProfile) -> ComputeEstimate:
+def measured_compute(profile: ComputeProfile) -> ComputeEstimate:
+    """Return a measured profile as an estimate."""
     spread = profile.relative_sd if profile.relative_sd is not None else MEASURED_SD
     return ComputeEstimate(
         fixed_s=profile.fixed_s,

@@ -63,7 +63,7 @@ def group_coefficient(counts: Floats, group_samples_per_s: Floats) -> Floats:
 
 
 def _root(squared: Floats) -> Floats:
-    """Return the square root; what rounding leaves of a lone worker's zero would have a large one."""
+    """Return the square root; of a lone worker's zero, rounding must not leave 1e-8."""
     return np.sqrt(np.where(squared > _ROUNDING, squared, 0.0))
 
 

@@ -23,11 +23,6 @@ def node_input_rate(workload: Workload, instance_type: InstanceType) -> float:
     return min(prep_rate, _fetch_rate(workload, instance_type))
 
 
-def input_stall_s(samples_per_node: float, *, busy_s: float, rate: float) -> float:
-    """Return how long a step waits for its samples."""
-    return max(0.0, samples_per_node / rate - busy_s) if math.isfinite(rate) else 0.0
-
-
 def _fetch_rate(workload: Workload, instance_type: InstanceType) -> float:
     pipeline, dataset = workload.input, workload.dataset
     if pipeline is None or dataset is None or dataset.size_bytes is None:

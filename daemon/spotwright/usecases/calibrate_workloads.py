@@ -19,7 +19,7 @@ from spotwright.domain.workload import (
 from spotwright.perfmodel.calibration.allreduce_rows import AllreduceRows
 from spotwright.perfmodel.calibration.calibrate import Calibration, calibrate
 from spotwright.perfmodel.calibration.parameter_server_rows import ParameterServerRows
-from spotwright.perfmodel.calibration.runs import FittedRows, Run
+from spotwright.perfmodel.calibration.runs import MeasuredRows, Run
 from spotwright.perfmodel.calibration.serverless_rows import ServerlessRows
 from spotwright.usecases.configured_fleets import FleetResolver
 from spotwright.usecases.ports import OfferSource
@@ -57,7 +57,7 @@ def calibrate_workloads(
         job = _job(group, model, strategy, base, path)
         resolver = FleetResolver(source, path=path)
         runs = [_run(row, job, resolver) for row in group]
-        rows_of_model = _fitted_rows(job, runs, source)
+        rows_of_model = _measured_rows(job, runs, source)
         calibration = calibrate(rows_of_model)
         fitted.append(
             CalibratedModel(
@@ -152,7 +152,7 @@ def _placement(fleet: Fleet) -> str:
     return f"{nodes} {fleet.functions}"
 
 
-def _fitted_rows(job: JobSpec, runs: Sequence[Run], source: OfferSource) -> FittedRows:
+def _measured_rows(job: JobSpec, runs: Sequence[Run], source: OfferSource) -> MeasuredRows:
     network = job.limits.network
     match job.workload.strategy:
         case Strategy.ALLREDUCE:

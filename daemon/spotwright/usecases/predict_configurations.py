@@ -11,6 +11,7 @@ from spotwright.domain.workload import Strategy
 from spotwright.perfmodel.predict import evaluate_step
 from spotwright.usecases.configured_fleets import FleetResolver, job_of_row
 from spotwright.usecases.ports import OfferSource
+from spotwright.usecases.unmeasured_model import job_of_unmeasured_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,10 @@ def predict_configurations(
         path: of the file, for complaints.
     """
     resolver = FleetResolver(source, path=path)
-    predictions = [_predict(row, _choose(row, jobs, path), resolver, source) for row in rows]
+    predictions = []
+    for row in rows:
+        job = _known(row, jobs) or _from_flops(row, jobs, resolver) or _only(row, jobs, path)
+        predictions.append(_predict(row, job, resolver, source))
     return predictions, list(resolver.warnings)
 
 
@@ -57,16 +61,41 @@ def _predict(
     return RowPrediction(step.bounds.around(seconds), step.worker_steps_per_s)
 
 
-def _choose(row: Configuration, jobs: Mapping[str, JobSpec], path: str) -> JobSpec:
-    """Return the job whose workload a row is about."""
-    same = {n: j for n, j in jobs.items() if j.workload.strategy is row.strategy} or jobs
-    for name in (row.model or "", f"{row.model}/{row.strategy}"):
-        if name in same:
-            return same[name]
+def _same_strategy(row: Configuration, jobs: Mapping[str, JobSpec]) -> Mapping[str, JobSpec]:
+    return {n: j for n, j in jobs.items() if j.workload.strategy is row.strategy} or jobs
+
+
+def _known(row: Configuration, jobs: Mapping[str, JobSpec]) -> JobSpec | None:
+    """Return the job of the model that a row names."""
+    same = _same_strategy(row, jobs)
+    names = (row.model or "", f"{row.model}/{row.strategy}")
+    return next((same[name] for name in names if name in same), None)
+
+
+def _from_flops(
+    row: Configuration, jobs: Mapping[str, JobSpec], resolver: FleetResolver
+) -> JobSpec | None:
+    """Return a job for a model that was never measured, where several others were."""
+    same = _same_strategy(row, jobs)
+    if row.model is None or len(same) == 1:
+        return None
+    template = next(iter(same.values()))
+    fleet = resolver.fleet(row, job_of_row(row, template))
+    return job_of_unmeasured_model(row, same, sorted({group.device for group in fleet.workers}))
+
+
+def _only(row: Configuration, jobs: Mapping[str, JobSpec], path: str) -> JobSpec:
+    """Return the one job there is."""
+    same = _same_strategy(row, jobs)
     if len(same) == 1:
         return next(iter(same.values()))
     names = sorted(same)
-    asked = f"the model {row.model!r} is" if row.model else "the row names no model of"
     near = nearest_name(row.model, names) if row.model else None
     hint = f"did you mean {near!r}?" if near else f"known: {', '.join(names)}"
-    raise MeasurementsError(f"{asked} not in the job; {hint}", path=path, line=row.line)
+    problem = (
+        f"the model {row.model!r} is not in the job, and its flops_per_sample and "
+        f"parameter_bytes are not given; {hint}"
+        if row.model
+        else f"the row names no model and the job has several; {hint}"
+    )
+    raise MeasurementsError(problem, path=path, line=row.line)

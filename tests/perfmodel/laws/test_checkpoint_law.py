@@ -15,7 +15,7 @@ from spotwright.perfmodel.laws.checkpoint_law import (
     CheckpointRow,
     fit_checkpoint_law,
 )
-from spotwright.perfmodel.laws.fit_errors import CannotFitError
+from spotwright.domain.errors import CannotFitError
 
 PUBLISHED = [  # weight file in MiB, index file in kB, mean seconds
     (5.3, 5.42, 3.79),

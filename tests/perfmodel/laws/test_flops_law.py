@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spotwright.perfmodel.laws.fit_errors import CannotFitError
+from spotwright.domain.errors import CannotFitError
 from spotwright.perfmodel.laws.flops_law import ModelFacts, fit_flops_law
 
 PUBLISHED = [  # FLOPs per image, tensors, parameters, seconds per step

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spotwright.perfmodel.laws.fit_errors import CannotFitError
+from spotwright.domain.errors import CannotFitError
 from spotwright.perfmodel.laws.noise_scale_law import fit_noise_scale
 
 BATCHES = (64, 256, 1024, 4096)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spotwright.domain.workload import ServerlessLaw
-from spotwright.perfmodel.laws.fit_errors import CannotFitError
+from spotwright.domain.errors import CannotFitError
 from spotwright.perfmodel.laws.serverless_law import (
     Identified,
     ServerlessFit,

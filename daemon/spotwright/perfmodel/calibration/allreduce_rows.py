@@ -11,7 +11,7 @@ from spotwright.domain.fleet import NodeGroup
 from spotwright.domain.job import NetworkRate
 from spotwright.domain.workload import AllreduceTuning, ComputeProfile, Links, Workload
 from spotwright.perfmodel.allreduce import AllreduceModel
-from spotwright.perfmodel.calibration.map_fit import Parameter
+from spotwright.perfmodel.calibration.map_fit import Parameter, fit_map
 from spotwright.perfmodel.calibration.runs import (
     Floats,
     Indices,
@@ -20,6 +20,7 @@ from spotwright.perfmodel.calibration.runs import (
     compute_notes,
     compute_parameters,
     devices,
+    log_steps,
 )
 from spotwright.perfmodel.compute import GpuFacts
 from spotwright.perfmodel.step_model import network_rate, worker_class
@@ -41,6 +42,16 @@ class AllreduceRows:
         self._identifiable = _Identifiable(runs)
         self.notes: Sequence[str] = [*self._identifiable.notes(), *compute_notes(runs)]
 
+    def fit(self) -> Workload:
+        """Return the workload that fits the rows best."""
+        fitted = fit_map(
+            self.parameters(),
+            lambda values: np.log(self.steps(self.workload(values)).seconds),
+            log_steps(self.runs),
+            other_starts=[{f"intra:{name}": 0.25 for name in self._types}],  # two basins exist
+        )
+        return self.workload(fitted.values)
+
     def parameters(self) -> list[Parameter]:
         """Return priors: compute from the rows' scale, links from hardware, the rest from DDP."""
         found = compute_parameters(self.runs)
@@ -58,10 +69,6 @@ class AllreduceRows:
         if seen.two_nodes:
             found.append(Parameter(name="two_node", centre=0.4, log_sd=0.7))
         return found
-
-    def other_starts(self) -> list[dict[str, float]]:
-        """Return a start with slow links inside nodes: with small batches both basins exist."""
-        return [{f"intra:{name}": 0.25 for name in self._types}]
 
     def workload(self, values: Mapping[str, float]) -> Workload:
         """Return the workload with fitted values put in."""

@@ -18,8 +18,7 @@ from spotwright.perfmodel.calibration.conformal import (
     conformal_interval,
     covers,
 )
-from spotwright.perfmodel.calibration.map_fit import MapFit, fit_map
-from spotwright.perfmodel.calibration.runs import FittedRows, Floats, Run
+from spotwright.perfmodel.calibration.runs import Floats, MeasuredRows, Run, log_steps
 
 _FOLDS = 5
 _LEAST_PLACEMENTS = 3
@@ -48,11 +47,10 @@ class _Unseen:
     folds: NDArray[np.intp]
 
 
-def calibrate(rows: FittedRows) -> Calibration:
+def calibrate(rows: MeasuredRows) -> Calibration:
     """Fit a workload to rows."""
-    workload = fit(rows)
-    target = _target(rows.runs)
-    residuals = target - np.log(rows.steps(workload).seconds)
+    workload = rows.fit()
+    residuals = log_steps(rows.runs) - np.log(rows.steps(workload).seconds)
     unseen = _leave_placements_out(rows)
     notes = list(rows.notes)
     if unseen is not None and len(unseen.residuals) >= LEAST_RESIDUALS:
@@ -71,23 +69,7 @@ def calibrate(rows: FittedRows) -> Calibration:
     )
 
 
-def fit(rows: FittedRows) -> Workload:
-    """Return the workload that fits the rows best."""
-    fitted: MapFit = fit_map(
-        rows.parameters(),
-        lambda values: np.log(rows.steps(rows.workload(values)).seconds),
-        _target(rows.runs),
-        other_starts=rows.other_starts(),
-    )
-    return rows.workload(fitted.values)
-
-
-def _target(runs: Sequence[Run]) -> Floats:
-    steps: Floats = np.log(np.array([run.step_s for run in runs]))
-    return steps
-
-
-def _leave_placements_out(rows: FittedRows) -> _Unseen | None:
+def _leave_placements_out(rows: MeasuredRows) -> _Unseen | None:
     placements = sorted({run.placement for run in rows.runs})
     if len(placements) < _LEAST_PLACEMENTS:
         return None
@@ -100,8 +82,8 @@ def _leave_placements_out(rows: FittedRows) -> _Unseen | None:
         left_out = _known_devices(known.runs, rows, outside)
         if not len(inside) or not len(left_out):
             continue
-        steps = rows.take(left_out).steps(fit(known))
-        residuals[left_out] = _target(rows.runs)[left_out] - np.log(steps.seconds)
+        steps = rows.take(left_out).steps(known.fit())
+        residuals[left_out] = log_steps(rows.runs)[left_out] - np.log(steps.seconds)
         shares[left_out] = steps.communication_fraction
     predicted = np.isfinite(residuals)
     if not predicted.any():
@@ -110,7 +92,7 @@ def _leave_placements_out(rows: FittedRows) -> _Unseen | None:
 
 
 def _known_devices(
-    known: Sequence[Run], rows: FittedRows, index: NDArray[np.intp]
+    known: Sequence[Run], rows: MeasuredRows, index: NDArray[np.intp]
 ) -> NDArray[np.intp]:
     """Drop left-out rows on devices that no remaining row was measured on."""
     seen = {group.device for run in known for group in run.fleet.workers}

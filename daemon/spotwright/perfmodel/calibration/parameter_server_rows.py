@@ -12,7 +12,7 @@ from spotwright.domain.job import NetworkRate
 from spotwright.domain.workload import ComputeProfile, ParameterServing, Strategy, Workload
 from spotwright.perfmodel.asp_ps import AspPsModel
 from spotwright.perfmodel.bsp_ps import BspPsModel
-from spotwright.perfmodel.calibration.map_fit import Parameter
+from spotwright.perfmodel.calibration.map_fit import Parameter, fit_map
 from spotwright.perfmodel.calibration.runs import (
     Floats,
     Indices,
@@ -21,6 +21,7 @@ from spotwright.perfmodel.calibration.runs import (
     compute_notes,
     compute_parameters,
     devices,
+    log_steps,
 )
 from spotwright.perfmodel.compute import GpuFacts
 from spotwright.perfmodel.parameter_server import server_demand
@@ -49,6 +50,15 @@ class ParameterServerRows:
         self._gpu_facts, self._network = gpu_facts, network
         self.notes: Sequence[str] = [*compute_notes(runs), *self._server_notes()]
 
+    def fit(self) -> Workload:
+        """Return the workload that fits the rows best."""
+        fitted = fit_map(
+            self.parameters(),
+            lambda values: np.log(self.steps(self.workload(values)).seconds),
+            log_steps(self.runs),
+        )
+        return self.workload(fitted.values)
+
     def parameters(self) -> list[Parameter]:
         """Return priors: compute from the rows' scale, servers around their known constants."""
         found = compute_parameters(self.runs)
@@ -59,10 +69,6 @@ class ParameterServerRows:
         if self.base.strategy is Strategy.BSP_PS and self._shows_sharing:
             found.append(Parameter(name="overlap", centre=0.1, log_sd=1.5, share=True))
         return found
-
-    def other_starts(self) -> list[dict[str, float]]:
-        """Return no further starts: these fits have one basin."""
-        return []
 
     def workload(self, values: Mapping[str, float]) -> Workload:
         """Return the workload with fitted values put in."""

@@ -1,6 +1,6 @@
 """Measured rows, resolved to fleets, and what a strategy must offer to be fitted to them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -34,26 +34,26 @@ class Steps:
     communication_fraction: Floats
 
 
-class FittedRows(Protocol):
+class MeasuredRows(Protocol):
     """The rows of one model under one strategy."""
 
     runs: Sequence[Run]
     notes: Sequence[str]  # what these rows cannot tell
 
-    def parameters(self) -> list[Parameter]:
-        """Return what the rows can tell, with priors."""
-
-    def other_starts(self) -> list[dict[str, float]]:
-        """Return further starting points, as factors on the centres of some parameters."""
-
-    def workload(self, values: Mapping[str, float]) -> Workload:
-        """Return the workload with fitted values put in."""
+    def fit(self) -> Workload:
+        """Return the workload that fits the rows best."""
 
     def steps(self, workload: Workload) -> Steps:
         """Predict every row."""
 
     def take(self, index: Indices) -> Self:
-        """Return some of the rows, with the same parameters."""
+        """Return some of the rows."""
+
+
+def log_steps(runs: Sequence[Run]) -> Floats:
+    """Return the logarithms of the measured steps."""
+    logs: Floats = np.log(np.array([run.step_s for run in runs]))
+    return logs
 
 
 def devices(runs: Sequence[Run]) -> list[str]:

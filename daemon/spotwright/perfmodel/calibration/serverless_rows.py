@@ -1,19 +1,21 @@
-"""Fitting the serverless model: seconds per sample by memory, and what the server sustains.
+"""Rows of serverless runs: laws/serverless_law.py fitted to measured steps."""
 
-step = b (w0 + w1 / m) + 2 n d_m / S
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 
 from spotwright.domain.errors import BadInputError
+from spotwright.domain.fleet import FunctionGroup
 from spotwright.domain.workload import ParameterServing, ServerlessLaw, Workload
-from spotwright.perfmodel.calibration.map_fit import Parameter
-from spotwright.perfmodel.calibration.runs import Floats, Indices, Run, Steps
+from spotwright.perfmodel.calibration.runs import Indices, Run, Steps
+from spotwright.perfmodel.laws.serverless_law import (
+    ServerlessFit,
+    ServerlessRow,
+    fit_serverless_law,
+)
+from spotwright.perfmodel.serverless import seconds_per_sample
 
 _USUAL_SERVER_MBPS = 9_600.0  # 1.2 GB/s, the papers' server
 
@@ -25,91 +27,61 @@ class ServerlessRows:
         """Keep the rows; `base` gives the model's size."""
         self.base = base
         self.runs: Sequence[Run] = runs
-        self.notes: Sequence[str] = self._notes()
+        self.notes: Sequence[str] = self._law().notes
 
-    def parameters(self) -> list[Parameter]:
-        """Return priors from the rows' scale; what they do not vary is left out."""
-        per_sample = float((0.7 * self._target_s / self._batch).min())
-        found = [
-            Parameter(
-                name="per_memory", centre=per_sample * float(self._memory_mb.mean()), log_sd=2.0
-            )
-        ]
-        if len(set(self._memory_mb)) > 1:
-            found.append(Parameter(name="base", centre=0.1 * per_sample, log_sd=2.0))
-        if len(set(self._functions / self._batch)) > 1:
-            server = (self.base.parameter_serving or ParameterServing()).bandwidth_mbps
-            found.append(
-                Parameter(name="server_mbps", centre=server or _USUAL_SERVER_MBPS, log_sd=0.5)
-            )
-        return found
-
-    def other_starts(self) -> list[dict[str, float]]:
-        """Return no further starts."""
-        return []
-
-    def workload(self, values: Mapping[str, float]) -> Workload:
-        """Return the workload with fitted values put in."""
+    def fit(self) -> Workload:
+        """Return the workload that fits the rows best."""
+        fitted = self._law()
+        largest = max(run.batch_per_gpu * _functions(run).function_count for run in self.runs)
         usual = self.base.serverless or ServerlessLaw(
-            batch_per_function_count=int(self._batch[0]),
-            max_global_batch_count=int((self._batch * self._functions).max()),
+            batch_per_function_count=self.runs[0].batch_per_gpu, max_global_batch_count=largest
         )
-        law = replace(
-            usual,
-            samples_per_s_per_mb=None,
-            s_per_sample=values.get("base", 0.0),
-            mb_s_per_sample=values["per_memory"],
-            function_max_mbps=None,
-        )
-        serving = self.base.parameter_serving or ParameterServing()
-        server = values.get("server_mbps") or serving.bandwidth_mbps or _USUAL_SERVER_MBPS
-        serving = replace(serving, bandwidth_mbps=server)
-        return replace(self.base, serverless=law, parameter_serving=serving)
+        serving = replace(self._serving, bandwidth_mbps=fitted.bandwidth_mbps)
+        law = fitted.applied_to(usual)
+        return replace(self.base, batch=None, serverless=law, parameter_serving=serving)
 
     def steps(self, workload: Workload) -> Steps:
         """Predict every row."""
         law, serving = workload.serverless, workload.parameter_serving
         assert law is not None
-        assert law.mb_s_per_sample is not None
         assert serving is not None
         assert serving.bandwidth_mbps is not None
-        compute_s = self._batch * (law.s_per_sample + law.mb_s_per_sample / self._memory_mb)
+        batch = np.array([float(run.batch_per_gpu) for run in self.runs])
+        functions = np.array([float(_functions(run).function_count) for run in self.runs])
+        sample_s = np.array(
+            [seconds_per_sample(law, _functions(run).memory_mb) for run in self.runs]
+        )
         megabits = workload.model.parameter_bytes * 8e-6
-        exchange_s = 2 * self._functions * megabits / serving.bandwidth_mbps
-        seconds = compute_s + exchange_s
+        exchange_s = 2 * functions * megabits / serving.bandwidth_mbps
+        seconds = batch * sample_s + exchange_s
         return Steps(seconds, exchange_s / seconds)
 
     def take(self, index: Indices) -> Self:
         """Return some of the rows."""
         return type(self)(self.base, [self.runs[i] for i in index])
 
-    @cached_property
-    def _target_s(self) -> Floats:
-        return np.array([run.step_s for run in self.runs])
+    @property
+    def _serving(self) -> ParameterServing:
+        return self.base.parameter_serving or ParameterServing()
 
-    @cached_property
-    def _batch(self) -> Floats:
-        return np.array([float(run.batch_per_gpu) for run in self.runs])
-
-    @cached_property
-    def _memory_mb(self) -> Floats:
-        return np.array([float(_functions(run)[0]) for run in self.runs])
-
-    @cached_property
-    def _functions(self) -> Floats:
-        return np.array([float(_functions(run)[1]) for run in self.runs])
-
-    def _notes(self) -> list[str]:
-        notes = []
-        if len(set(self._memory_mb)) == 1:
-            notes.append("all rows have one memory size: speed is taken as proportional to it")
-        if len(set(self._functions / self._batch)) == 1:
-            notes.append("functions and batch never vary apart: the server keeps its usual rate")
-        return notes
+    def _law(self) -> ServerlessFit:
+        rows = [
+            ServerlessRow(
+                memory_mb=_functions(run).memory_mb,
+                function_count=_functions(run).function_count,
+                local_batch=run.batch_per_gpu,
+                step_s=run.step_s,
+            )
+            for run in self.runs
+        ]
+        return fit_serverless_law(
+            rows,
+            parameter_bytes=self.base.model.parameter_bytes,
+            bandwidth_mbps=self._serving.bandwidth_mbps or _USUAL_SERVER_MBPS,
+        )
 
 
-def _functions(run: Run) -> tuple[int, int]:
-    functions = run.fleet.functions
-    if functions is None:
+def _functions(run: Run) -> FunctionGroup:
+    if run.fleet.functions is None:
         raise BadInputError(f"line {run.line}: a serverless fleet is written as lambda:MB*COUNT")
-    return functions.memory_mb, functions.function_count
+    return run.fleet.functions

@@ -19,7 +19,8 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from spotwright.perfmodel.laws.fit_errors import CannotFitError, check_positive
+from spotwright.domain.errors import CannotFitError
+from spotwright.perfmodel.laws.positive_figures import check_positive
 from spotwright.perfmodel.laws.relative_fit import fit_squares, separable
 
 INDEX_KB_PER_TENSOR = 0.105

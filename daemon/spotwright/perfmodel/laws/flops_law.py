@@ -26,8 +26,9 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from spotwright.domain.errors import CannotFitError
 from spotwright.domain.workload import ParameterServing
-from spotwright.perfmodel.laws.fit_errors import CannotFitError, check_positive
+from spotwright.perfmodel.laws.positive_figures import check_positive
 from spotwright.perfmodel.laws.relative_fit import fit_squares
 
 Floats = NDArray[np.float64]

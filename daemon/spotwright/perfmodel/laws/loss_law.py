@@ -16,9 +16,8 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spotwright.domain.errors import UnreachableTargetError
+from spotwright.domain.errors import CannotFitError, UnreachableTargetError
 from spotwright.domain.workload import CynthiaLoss, SpotdnnLoss
-from spotwright.perfmodel.laws.fit_errors import CannotFitError
 from spotwright.perfmodel.laws.loss_rows import LossLog, LossRow, usable_rows
 from spotwright.perfmodel.laws.robust_fit import RobustFit, fit_robust, relative_sd
 from spotwright.perfmodel.laws.spotdnn_curve import SpotdnnCurve

@@ -12,7 +12,7 @@ from itertools import groupby
 
 import numpy as np
 
-from spotwright.perfmodel.laws.fit_errors import CannotFitError
+from spotwright.domain.errors import CannotFitError
 
 _LONG_ENOUGH = 8  # rows of one run from which its ends can be compared
 _MOST_ROWS = 300  # of one run, before it is thinned

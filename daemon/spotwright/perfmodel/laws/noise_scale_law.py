@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from spotwright.domain.errors import CannotFitError
 from spotwright.domain.workload import NoiseScaleLaw
-from spotwright.perfmodel.laws.fit_errors import CannotFitError, check_positive
+from spotwright.perfmodel.laws.positive_figures import check_positive
 from spotwright.perfmodel.laws.relative_fit import fit_squares
 
 _LAW = "noise-scale"

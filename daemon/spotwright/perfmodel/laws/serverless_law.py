@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spotwright.domain.errors import CannotFitError
 from spotwright.domain.workload import ServerlessLaw
-from spotwright.perfmodel.laws.fit_errors import CannotFitError, check_positive
+from spotwright.perfmodel.laws.positive_figures import check_positive
 from spotwright.perfmodel.laws.relative_fit import fit_deviations, separable
 
 Floats = NDArray[np.float64]

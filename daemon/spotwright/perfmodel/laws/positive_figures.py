@@ -1,16 +1,6 @@
-"""What keeps a law from being fitted."""
+"""Figures that only make sense when they are positive."""
 
-from spotwright.domain.errors import BadInputError
-
-
-class CannotFitError(BadInputError):
-    """The rows given do not determine the law asked for."""
-
-    reason = "CANNOT_FIT"
-
-    def __init__(self, law: str, problem: str, *, way_out: str) -> None:
-        super().__init__(f"cannot fit the {law} law: {problem}; {way_out}")
-        self.law, self.problem, self.way_out = law, problem, way_out
+from spotwright.domain.errors import CannotFitError
 
 
 def check_positive(law: str, **values: float) -> None:
