@@ -8,7 +8,7 @@ import math
 import random
 from dataclasses import dataclass, field
 
-_STEPS_PER_WORKER = 400
+_STEPS_PER_WORKER = 1500
 _WARM_UP = 0.2  # of the steps, not counted
 _COMPUTE, _PUSH, _PULL = 0, 1, 2
 

@@ -1,5 +1,7 @@
 """Oracles: the bucket pipeline of DDP played through, and the volume of a ring by hand."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +22,7 @@ from spotwright.perfmodel.allreduce import EFA_EFFICIENCY, FLOW_LIMIT_MBPS
 from tests.perfmodel.example_clusters import fleet_of, host, model, nodes, step_s, workload
 
 SHARP = 400.0  # an overlap power that leaves nothing to round off
-IDEAL: dict[str, float] = {
+IDEAL: dict[str, Any] = {
     "gpu_spread_fraction": 0.0,
     "link_spread_fraction": 0.0,
     "two_node_loss": 0.0,

@@ -1,6 +1,7 @@
 """Small has 10 TFLOP/s and 1e6 Mbit/s; Large is twice as fast in fp32 and four times in memory."""
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -32,7 +33,7 @@ PROFILE = ComputeProfile(fixed_s=0.01, per_sample_s=0.008, knee=3.0, relative_sd
 
 
 def work(
-    *, flops: float | None = None, precision: Precision = Precision.FP32, **compute: object
+    *, flops: float | None = None, precision: Precision = Precision.FP32, **compute: Any
 ) -> Workload:
     sized = ModelSize(parameter_bytes=1e8, flops_per_sample=flops, precision=precision)
     return workload(Strategy.ALLREDUCE, model=sized, compute=compute, efficiency_fraction=0.5)
@@ -44,14 +45,14 @@ def estimated(trained: Workload, on: InstanceType) -> ComputeEstimate:
 
 @pytest.mark.parametrize("device", ["Small", "g.small"])
 def test_what_was_measured_on_the_gpu_or_the_type_is_taken_as_it_is(device: str) -> None:
-    found = estimated(work(**{device: PROFILE}), host())
+    found = estimated(work(**dict[str, Any]({device: PROFILE})), host())
 
     assert (found.source, found.fixed_s, found.per_sample_s) == ("measured", 0.01, 0.008)
     assert (found.knee, found.device_sd, found.model_sd) == (3.0, 0.07, 0.0)
 
 
 def test_the_type_measured_itself_counts_before_its_gpu() -> None:
-    both = {"Small": PROFILE, "g.small": ComputeProfile(per_sample_s=0.5)}
+    both: dict[str, Any] = {"Small": PROFILE, "g.small": ComputeProfile(per_sample_s=0.5)}
 
     found = estimated(work(**both), host())
 
@@ -89,15 +90,15 @@ def test_nothing_measured_leaves_the_data_sheet() -> None:
 
 
 @pytest.mark.parametrize("known", [{"flops": 5e9}, {"Small": PROFILE}])
-def test_an_eighth_of_a_gpu_takes_eight_times_as_long(known: dict[str, object]) -> None:
-    trained = work(**known)  # type: ignore[arg-type]
+def test_an_eighth_of_a_gpu_takes_eight_times_as_long(known: dict[str, Any]) -> None:
+    trained = work(**known)
     whole, eighth = estimated(trained, host()), estimated(trained, host("g.f", gpu_count=0.125))
 
     assert eighth.per_sample_s == pytest.approx(8 * whole.per_sample_s)
 
 
 def test_a_type_with_a_shared_gpu_that_was_measured_itself_is_not_slowed_again() -> None:
-    found = estimated(work(**{"g.f": PROFILE}), host("g.f", gpu_count=0.125))
+    found = estimated(work(**dict[str, Any]({"g.f": PROFILE})), host("g.f", gpu_count=0.125))
 
     assert found.per_sample_s == 0.008
 

@@ -1,5 +1,7 @@
 """What 100 MB in 10 tensors ask of servers with 8 Gbit/s and four vCPUs, by hand."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,13 +27,13 @@ CPU_S = 10 * 0.108e-3 + 0.126  # 10 tensors, 100 MB
 counts = st.tuples(*[st.integers(0, 12)] * 3).filter(any)
 
 
-def work(contention: Contention = Contention.QUEUEING, **serving: float) -> Workload:
+def work(contention: Contention = Contention.QUEUEING, **serving: Any) -> Workload:
     return workload(
         Strategy.ASP_PS, parameter_serving=ParameterServing(contention=contention, **serving)
     )
 
 
-def demand(count: int = 1, *, vcpus: float = 4, **serving: float) -> ServerDemand:
+def demand(count: int = 1, *, vcpus: float = 4, **serving: Any) -> ServerDemand:
     return server_demand(work(**serving), [server(count, vcpu_count=vcpus)], NetworkRate.BASELINE)
 
 

@@ -61,7 +61,7 @@ def test_quantiles_on_one_side_only_still_hold_the_middle() -> None:
 
     found = bounds(workload(Strategy.ALLREDUCE, interval=biased))
 
-    assert (found.low, found.high) == (0.0, pytest.approx(0.2))
+    assert (found.low, found.high) == pytest.approx((0.0, 0.2))
 
 
 def test_asynchronous_workers_average_their_spread_out_and_synchronous_ones_do_not() -> None:

@@ -1,5 +1,7 @@
 """`spotwright calibrate`: fit a workload to measured steps."""
 
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,11 +10,20 @@ import typer
 from spotwright.cli.options import AsJson, CatalogFile
 from spotwright.cli.sources import open_catalog, open_job
 from spotwright.cli.terminal import note, print_json, print_table, write_text
-from spotwright.domain.errors import MissingExtraError
+from spotwright.domain.errors import BadInputError, MissingExtraError
 from spotwright.domain.hardware import Cloud
+from spotwright.domain.job import TargetKind
+from spotwright.domain.workload import Strategy
 
 if TYPE_CHECKING:
     from spotwright.usecases.calibrate_workloads import CalibratedModel
+
+
+class LawName(StrEnum):
+    """Loss laws that can be fitted to a log."""
+
+    SPOTDNN = "spotdnn"
+    CYNTHIA = "cynthia"
 
 
 def calibrate(
@@ -22,6 +33,11 @@ def calibrate(
     job: Annotated[
         Path | None, typer.Option(help="Job whose goal, limits and sizes are kept.")
     ] = None,
+    losses: Annotated[
+        Path | None,
+        typer.Option(help="Loss log (CSV) to fit the loss law to; needs a --job with goal.loss."),
+    ] = None,
+    law: Annotated[LawName, typer.Option(help="Which loss law to fit.")] = LawName.SPOTDNN,
     catalog_file: CatalogFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -40,6 +56,8 @@ def calibrate(
     fitted = calibrate_workloads(
         rows, catalog, path=table.path, base=opened.job if opened else None
     )
+    if losses is not None:
+        fitted = [_with_loss_law(model, losses, law) for model in fitted]
     comment = f"Fitted by `spotwright calibrate {measured.name}`, {len(rows)} rows."
     if job is None:
         comment += "\nThe goal is a placeholder: set your own."
@@ -49,6 +67,28 @@ def calibrate(
         return
     _print_report(fitted)
     note(f"written to {output}")
+
+
+def _with_loss_law(model: "CalibratedModel", log: Path, law: LawName) -> "CalibratedModel":
+    """Fit the loss law of a model to a log."""
+    from spotwright.adapters.measurements.loss_log import read_loss_log  # noqa: PLC0415
+    from spotwright.perfmodel.laws.loss_law import (  # noqa: PLC0415
+        fit_cynthia_loss,
+        fit_spotdnn_loss,
+    )
+
+    target = model.job.goal.target
+    if target.kind is not TargetKind.LOSS:
+        raise BadInputError("--losses needs a --job whose goal is a loss")
+    asynchronous = model.job.workload.strategy is Strategy.ASP_PS
+    rows = read_loss_log(log, asynchronous=asynchronous)
+    fit = fit_spotdnn_loss if law is LawName.SPOTDNN else fit_cynthia_loss
+    found = fit(rows, goal_loss=target.value)
+    note(f"{log}: {law} law, iterations to the goal within {found.law.relative_sd:.1%} (1 sd)")
+    for text in found.notes:
+        note(f"{log}: {text}")
+    workload = replace(model.job.workload, convergence=found.law)
+    return replace(model, job=replace(model.job, workload=workload))
 
 
 def _print_report(fitted: list["CalibratedModel"]) -> None:

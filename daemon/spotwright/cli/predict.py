@@ -27,6 +27,8 @@ def predict(
     """Predict time, loss and cost of a fleet, and explain where each step's time goes."""
     if (fleet is None) == (configs is None):
         raise BadInputError("give either --fleet EXPR, or --configs FILE.csv")
+    if csv is not None and configs is None:
+        raise BadInputError("--csv goes with --configs FILE.csv; one fleet has no table")
     if configs is not None:
         from spotwright.cli.configurations import predict_table  # noqa: PLC0415
 

@@ -1,28 +1,32 @@
 """`spotwright schema`: JSON Schema of the files people and programs write."""
 
+from typing import Any
+
 import typer
 
+from spotwright.cli.options import AsJson
 from spotwright.cli.terminal import print_json
 from spotwright.domain.errors import MissingExtraError
 
 app = typer.Typer(help="Print the JSON Schema of a file format.", no_args_is_help=True)
 
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
 
 @app.command("job")
-def job() -> None:
+def job(*, _as_json: AsJson = True) -> None:
     """Print the JSON Schema of a job file."""
     try:
         from spotwright.adapters.jobfile.schema import JobFile  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise MissingExtraError("schema job", extra="plan") from error
-    print_json({"$schema": "https://json-schema.org/draft/2020-12/schema"} | _schema(JobFile))
+    print_json({"$schema": _DIALECT} | JobFile.model_json_schema())
 
 
-def _schema(model: type) -> dict[str, object]:
-    schema: dict[str, object] = model.model_json_schema()  # type: ignore[attr-defined]
-    return schema
+@app.command("measurements")
+def measurements(*, _as_json: AsJson = True) -> None:
+    """Print the JSON Schema of one row of a measurements file (CSV)."""
+    from spotwright.adapters.measurements.schema import ROW_SCHEMA  # noqa: PLC0415
 
-
-@app.callback()
-def _group() -> None:
-    """Keep `job` a subcommand."""
+    document: dict[str, Any] = {"$schema": _DIALECT} | ROW_SCHEMA
+    print_json(document)

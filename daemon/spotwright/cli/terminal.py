@@ -68,11 +68,24 @@ def note(text: str) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a result file in one step, so that a failure leaves the old one."""
+    """Write a result file in one step, so that a failure leaves the old one.
+
+    Links are followed, and what is no file, such as /dev/stdout, is written to as it stands.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")
+        else:
+            _replace(path.resolve(), text)
+    except OSError as error:
+        raise OutsideWorldError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _replace(path: Path, text: str) -> None:
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         unfinished.write_text(text, encoding="utf-8")
         unfinished.replace(path)
-    except OSError as error:
+    except OSError:
         unfinished.unlink(missing_ok=True)
-        raise OutsideWorldError(f"cannot write {path}: {error.strerror}") from error
+        raise

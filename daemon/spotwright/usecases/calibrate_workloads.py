@@ -6,7 +6,7 @@ from statistics import median
 
 from spotwright.domain.errors import MeasurementsError
 from spotwright.domain.fleet import Fleet
-from spotwright.domain.job import Goal, JobSpec, Limits, NetworkRate, Target, TargetKind
+from spotwright.domain.job import Goal, JobSpec, Limits, NetworkRate, Placement, Target, TargetKind
 from spotwright.domain.measurement import Configuration, Measurement
 from spotwright.domain.workload import (
     AllreduceTuning,
@@ -21,7 +21,7 @@ from spotwright.perfmodel.calibration.calibrate import Calibration, calibrate
 from spotwright.perfmodel.calibration.parameter_server_rows import ParameterServerRows
 from spotwright.perfmodel.calibration.runs import MeasuredRows, Run
 from spotwright.perfmodel.calibration.serverless_rows import ServerlessRows
-from spotwright.usecases.configured_fleets import FleetResolver
+from spotwright.usecases.configured_fleets import UNNAMED_MODEL, FleetResolver
 from spotwright.usecases.ports import OfferSource
 
 ASSUMED_PARAMETER_BYTES = 100e6  # all-reduce: rates are then relative to it
@@ -57,13 +57,19 @@ def calibrate_workloads(
         job = _job(group, model, strategy, base, path)
         resolver = FleetResolver(source, path=path)
         runs = [_run(row, job, resolver) for row in group]
-        rows_of_model = _measured_rows(job, runs, source)
-        calibration = calibrate(rows_of_model)
+        calibration = calibrate(_measured_rows(_to_fit(job, runs), runs, source))
+        workload = calibration.workload
+        if strategy is not Strategy.SERVERLESS:
+            workload = replace(workload, batch=job.workload.batch)
         fitted.append(
             CalibratedModel(
                 name=model if models.count(model) == 1 else f"{model}/{strategy}",
-                job=replace(job, workload=calibration.workload),
-                calibration=calibration,
+                job=replace(job, workload=workload),
+                calibration=replace(
+                    calibration,
+                    workload=workload,
+                    notes=(*calibration.notes, *resolver.warnings),
+                ),
             )
         )
     return fitted
@@ -72,7 +78,7 @@ def calibrate_workloads(
 def _by_model(rows: Sequence[Measurement]) -> Mapping[tuple[str, Strategy], list[Measurement]]:
     groups: dict[tuple[str, Strategy], list[Measurement]] = {}
     for row in rows:
-        key = (row.configuration.model or "model", row.configuration.strategy)
+        key = (row.configuration.model or UNNAMED_MODEL, row.configuration.strategy)
         groups.setdefault(key, []).append(row)
     return groups
 
@@ -91,8 +97,8 @@ def _job(
         model=_size([row.configuration for row in rows], base, path),
         batch=FixedBatch(per_gpu_count=first.batch_per_gpu),
     )
-    if base is not None and base.workload.strategy is strategy:
-        workload = replace(base.workload, model=workload.model)
+    if base is not None:
+        workload = _of_strategy(base.workload, workload)
     if strategy is Strategy.ALLREDUCE:
         workload = replace(workload, allreduce=workload.allreduce or AllreduceTuning())
     else:
@@ -104,8 +110,37 @@ def _job(
         name=_job_name(model),
         workload=workload,
         goal=Goal(target=Target(kind=TargetKind.STEPS, value=_PLACEHOLDER_STEPS)),
-        limits=Limits(network=NetworkRate.PEAK),  # measured runs are short: inside the burst
+        limits=Limits(
+            placement=(
+                Placement.ONE_ZONE if strategy is Strategy.ALLREDUCE else Placement.ONE_REGION
+            ),
+            network=NetworkRate.PEAK,  # measured runs are short: inside the burst
+        ),
     )
+
+
+def _of_strategy(base: Workload, fresh: Workload) -> Workload:
+    """Return a base workload with the size and strategy of a fresh one, less what has no use."""
+    same = base.strategy is fresh.strategy
+    return replace(
+        base,
+        strategy=fresh.strategy,
+        model=fresh.model,
+        batch=base.batch if same else fresh.batch,
+        parameter_serving=base.parameter_serving if same else None,
+        allreduce=base.allreduce if same else None,
+        serverless=base.serverless if same else None,
+        interval=None,
+    )
+
+
+def _to_fit(job: JobSpec, runs: Sequence[Run]) -> JobSpec:
+    """Return the job without what would stand in the way of its rows: each has its own batch, and
+    what is fitted by GPU must not be hidden by an older figure of the instance type."""
+    measured = {group.instance_type.name for run in runs for group in run.fleet.workers}
+    compute = {name: p for name, p in job.workload.compute.items() if name not in measured}
+    batch = FixedBatch(per_gpu_count=runs[0].batch_per_gpu)
+    return replace(job, workload=replace(job.workload, compute=compute, batch=batch))
 
 
 def _size(rows: Sequence[Configuration], base: JobSpec | None, path: str) -> ModelSize:

@@ -16,6 +16,9 @@ from spotwright.domain.workload import (
 from spotwright.usecases.ports import OfferSource
 from spotwright.usecases.resolve_fleet import resolve_fleet
 
+UNNAMED_MODEL = "model"  # of rows that name none
+_MOST_FUNCTIONS = 1_000_000
+
 
 class FleetResolver:
     """Resolves the fleets of many rows; each distinct one is looked up once."""
@@ -35,9 +38,10 @@ class FleetResolver:
         text = self._expression(row, job)
         key = (text, row.strategy)
         if key not in self._known:
-            anywhere = replace(job, limits=Limits(placement=Placement.ANYWHERE))
+            limits = Limits(cloud=job.limits.cloud, placement=Placement.ANYWHERE)
             try:
-                self._known[key] = resolve_fleet(text, anywhere, self._source)
+                fleet = resolve_fleet(text, replace(job, limits=limits), self._source)
+                self._known[key] = fleet if _names_zones(text) else _in_one_place(fleet)
             except BadInputError as error:
                 raise MeasurementsError(str(error), path=self.path, line=row.line) from error
         return self._known[key]
@@ -56,8 +60,23 @@ class FleetResolver:
         return f"{row.fleet} + ps={name}*{count}"
 
 
+def _names_zones(expression: str) -> bool:
+    return all("@" in term for term in expression.split("+"))
+
+
+def _in_one_place(fleet: Fleet) -> Fleet:
+    """Forget the cheapest zones: a run was in one, and a row asks no price."""
+    return replace(fleet, nodes=tuple(replace(group, offer=None) for group in fleet.nodes))
+
+
 def job_of_row(row: Configuration, job: JobSpec) -> JobSpec:
-    """Return a job with the row's strategy, batch and sizes in place of its own."""
+    """Return a job with the row's strategy, batch and sizes in place of its own.
+
+    Raises:
+        BadInputError: the row is about functions and the job knows nothing of them.
+    """
+    if row.strategy is Strategy.SERVERLESS and job.workload.serverless is None:
+        raise BadInputError(f"the job is {job.workload.strategy} and has no serverless section")
     workload = replace(
         job.workload,
         strategy=row.strategy,
@@ -73,7 +92,11 @@ def job_of_row(row: Configuration, job: JobSpec) -> JobSpec:
     if row.strategy is Strategy.ALLREDUCE:
         workload = replace(workload, allreduce=workload.allreduce or AllreduceTuning())
     if workload.serverless is not None:
-        law = replace(workload.serverless, batch_per_function_count=row.batch_per_gpu)
+        law = replace(
+            workload.serverless,
+            batch_per_function_count=row.batch_per_gpu,
+            max_global_batch_count=row.batch_per_gpu * _MOST_FUNCTIONS,  # as the row says, uncut
+        )
         workload = replace(workload, serverless=law)
     return replace(job, workload=workload)
 

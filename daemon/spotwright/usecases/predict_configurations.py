@@ -9,7 +9,7 @@ from spotwright.domain.measurement import Configuration
 from spotwright.domain.prediction import Interval
 from spotwright.domain.workload import Strategy
 from spotwright.perfmodel.predict import evaluate_step
-from spotwright.usecases.configured_fleets import FleetResolver, job_of_row
+from spotwright.usecases.configured_fleets import UNNAMED_MODEL, FleetResolver, job_of_row
 from spotwright.usecases.ports import OfferSource
 from spotwright.usecases.unmeasured_model import job_of_unmeasured_model
 
@@ -36,12 +36,20 @@ def predict_configurations(
         jobs: by the name of the model they train; a job without such a name alone.
         source: hardware facts.
         path: of the file, for complaints.
+
+    Raises:
+        MeasurementsError: a row that cannot be predicted; it names the line.
     """
     resolver = FleetResolver(source, path=path)
     predictions = []
     for row in rows:
-        job = _known(row, jobs) or _from_flops(row, jobs, resolver) or _only(row, jobs, path)
-        predictions.append(_predict(row, job, resolver, source))
+        try:
+            job = _known(row, jobs) or _from_flops(row, jobs, resolver) or _only(row, jobs, path)
+            predictions.append(_predict(row, job, resolver, source))
+        except MeasurementsError:
+            raise
+        except BadInputError as error:
+            raise MeasurementsError(str(error), path=path, line=row.line) from error
     return predictions, list(resolver.warnings)
 
 
@@ -49,11 +57,7 @@ def _predict(
     row: Configuration, job: JobSpec, resolver: FleetResolver, source: OfferSource
 ) -> RowPrediction:
     job = job_of_row(row, job)
-    fleet = resolver.fleet(row, job)
-    try:
-        step = evaluate_step(job, fleet, source.gpu)
-    except BadInputError as error:
-        raise MeasurementsError(str(error), path=resolver.path, line=row.line) from error
+    step = evaluate_step(job, resolver.fleet(row, job), source.gpu)
     worker_count = float(step.counts.sum())
     asynchronous = row.strategy is Strategy.ASP_PS
     mean_step_s = worker_count / step.worker_steps_per_s
@@ -66,10 +70,11 @@ def _same_strategy(row: Configuration, jobs: Mapping[str, JobSpec]) -> Mapping[s
 
 
 def _known(row: Configuration, jobs: Mapping[str, JobSpec]) -> JobSpec | None:
-    """Return the job of the model that a row names."""
-    same = _same_strategy(row, jobs)
-    names = (row.model or "", f"{row.model}/{row.strategy}")
-    return next((same[name] for name in names if name in same), None)
+    """Return the job of the model that a row names, fitted to its strategy if there is one."""
+    model = row.model or UNNAMED_MODEL
+    names = (model, f"{model}/{row.strategy}")
+    choices = (_same_strategy(row, jobs), jobs)
+    return next((some[name] for some in choices for name in names if name in some), None)
 
 
 def _from_flops(
@@ -85,9 +90,9 @@ def _from_flops(
 
 
 def _only(row: Configuration, jobs: Mapping[str, JobSpec], path: str) -> JobSpec:
-    """Return the one job there is."""
+    """Return the one job there is; a single one names no model and goes for each."""
     same = _same_strategy(row, jobs)
-    if len(same) == 1:
+    if len(jobs) == 1 or (row.model is None and len(same) == 1):
         return next(iter(same.values()))
     names = sorted(same)
     near = nearest_name(row.model, names) if row.model else None

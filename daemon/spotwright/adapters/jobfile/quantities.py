@@ -1,6 +1,7 @@
 """Human quantities as pydantic field types, with JSON Schema that says what may be written."""
 
 import math
+import re
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -8,6 +9,8 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from spotwright.domain import units
 from spotwright.domain.errors import UnitError
+
+_ZERO = re.compile(r"0+(\.0*)?\s*(us|µs|ms|s|min|h|d)?")
 
 
 def _reads(parse: Callable[[Any], float]) -> BeforeValidator:
@@ -27,6 +30,15 @@ def _whole(value: Any) -> float:
     return int(count)
 
 
+def _or_zero(parse: Callable[[Any], float]) -> Callable[[Any], float]:
+    """Let zero through, with or without a unit, where it means something."""
+
+    def read(value: Any) -> float:
+        return 0 if _ZERO.fullmatch(str(value).strip()) else parse(value)
+
+    return read
+
+
 def _number(value: Any) -> float:
     try:
         number = float(value)
@@ -44,11 +56,15 @@ def _written_as(description: str, *examples: str | float) -> WithJsonSchema:
 
 
 Duration = Annotated[float, _reads(units.parse_duration_s), _written_as("a duration", "4h", "90s")]
+DurationOrZero = Annotated[
+    float, _reads(_or_zero(units.parse_duration_s)), _written_as("a duration, or 0", "2 min", 0)
+]
 Bytes = Annotated[float, _reads(units.parse_bytes), _written_as("a size", "11.5 MB", "2 GiB")]
 Rate = Annotated[float, _reads(units.parse_mbps), _written_as("a rate", "10 Gbit/s", "1.2 GB/s")]
 Usd = Annotated[float, _reads(units.parse_usd), _written_as("an amount of money", "$20", 20)]
 Flops = Annotated[float, _reads(units.parse_flops), _written_as("operations", "12.3 GFLOP")]
 Amount = Annotated[float, _reads(units.parse_count), _written_as("a positive number", 128, "1.2M")]
 Count = Annotated[int, _reads(_whole), _written_as("a whole number", 128, "1.2M")]
+Quota = Annotated[int, _reads(_or_zero(_whole)), _written_as("a whole number, or 0", 0, 256)]
 Fraction = Annotated[float, _reads(units.parse_fraction), _written_as("a fraction", 0.95, "95%")]
 Number = Annotated[float, _reads(_number), _written_as("a number", -0.2, "1e-3")]

@@ -9,9 +9,11 @@ from spotwright.adapters.jobfile.quantities import (
     Bytes,
     Count,
     Duration,
+    DurationOrZero,
     Flops,
     Fraction,
     Number,
+    Quota,
     Rate,
     Usd,
 )
@@ -54,7 +56,9 @@ class ComputeEntry(Section):
 
     step: Duration | None = Field(None, description="seconds of compute at that batch")
     batch: Count | None = Field(None, description="samples per GPU when step was measured")
-    fixed: Duration | None = Field(None, description="seconds that do not depend on the batch")
+    fixed: DurationOrZero | None = Field(
+        None, description="seconds that do not depend on the batch"
+    )
     per_sample: Duration | None = Field(None, description="seconds for each further sample")
     knee: Number = Field(1.0, ge=1, description="1 adds fixed and per_sample, more blends them")
     spread: Fraction | None = Field(None, description="standard deviation between equal devices")
@@ -252,7 +256,7 @@ class SpotSection(Section):
     """What an interruption costs."""
 
     checkpoint: Duration | None = Field(None, description="else from the model's size")
-    restart: Duration = 120.0
+    restart: DurationOrZero = 120.0
     common_shock: Fraction = Field(0.5, description="share of the hazard that takes a whole pool")
 
 
@@ -263,7 +267,9 @@ class WorkloadSection(Section):
     model: ModelSection
     batch: BatchSection | None = None
     compute: dict[str, ComputeEntry] = Field({}, description="by GPU name or instance type")
-    efficiency: Fraction = Field(0.35, description="of a GPU's peak, where nothing was measured")
+    efficiency: Fraction = Field(
+        0.35, gt=0, description="of a GPU's peak, where nothing was measured"
+    )
     parameter_server: ParameterServerSection | None = None
     allreduce: AllreduceSection | None = None
     serverless: ServerlessSection | None = None
@@ -329,9 +335,9 @@ class LimitsSection(Section):
     exclude_types: list[str] = []
     parameter_server_types: list[str] = []
     spot_parameter_servers: bool = False
-    max_count: dict[str, Count] = Field({}, description="nodes, by instance type")
+    max_count: dict[str, Quota] = Field({}, description="nodes, by instance type; 0 for none")
     max_count_per_pool: Count | None = None
-    max_vcpus: dict[Market, dict[str, Count]] = Field(
+    max_vcpus: dict[Market, dict[str, Quota]] = Field(
         {}, description="vCPU quota by market and AWS quota class"
     )
     max_nodes: Count = 64

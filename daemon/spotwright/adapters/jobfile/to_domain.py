@@ -67,7 +67,9 @@ def _compute(entry: schema.ComputeEntry) -> work.ComputeProfile:
         fixed_s, per_sample_s = 0.0, entry.step / entry.batch
     else:
         fixed_s, per_sample_s = entry.fixed or 0.0, entry.per_sample or 0.0
-    return work.ComputeProfile(fixed_s=fixed_s, per_sample_s=per_sample_s, relative_sd=entry.spread)
+    return work.ComputeProfile(
+        fixed_s=fixed_s, per_sample_s=per_sample_s, knee=entry.knee, relative_sd=entry.spread
+    )
 
 
 def _batch(section: schema.BatchSection | None) -> work.BatchRule | None:

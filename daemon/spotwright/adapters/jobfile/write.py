@@ -1,6 +1,6 @@
 """Write jobs as a file that `read` reads back: six significant digits, only what is not usual."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -21,7 +21,7 @@ def job_text(jobs: Mapping[str, JobSpec], *, comment: str = "") -> str:
     else:
         document["workloads"] = {m: _workload(j.workload) for m, j in jobs.items()}
     document["goal"] = _goal(first.goal)
-    limits = _limits(first.limits, first.workload.strategy)
+    limits = _limits(list(jobs.values()))
     document |= {"limits": limits} if limits else {}
     body = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
     return "".join(f"# {line}\n" for line in comment.splitlines()) + str(body)
@@ -232,16 +232,21 @@ def _goal(goal: Goal) -> Section:
     )
 
 
-def _limits(limits: Limits, strategy: work.Strategy) -> Section:
-    """Write the limits that restrict."""
-    allreduce = strategy is work.Strategy.ALLREDUCE
-    usual = Limits(placement=Placement.ONE_ZONE if allreduce else Placement.ONE_REGION)
+def _limits(jobs: Sequence[JobSpec]) -> Section:
+    """Write the limits that restrict; what is usual for placement depends on the strategy."""
+    limits, usual = jobs[0].limits, Limits(placement=jobs[0].limits.placement)
     section: Section = {}
     for field in fields(Limits):
         value = getattr(limits, field.name)
         if value != getattr(usual, field.name):
             section[_LIMIT_KEYS.get(field.name, field.name)] = _plain(field.name, value)
+    if any(job.limits.placement is not _usual_placement(job.workload.strategy) for job in jobs):
+        section["placement"] = str(limits.placement)
     return section
+
+
+def _usual_placement(strategy: work.Strategy) -> Placement:
+    return Placement.ONE_ZONE if strategy is work.Strategy.ALLREDUCE else Placement.ONE_REGION
 
 
 _LIMIT_KEYS = {

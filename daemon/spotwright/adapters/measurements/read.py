@@ -38,8 +38,24 @@ def read_table(path: Path) -> Table:
 
 def parse_table(text: str, *, path: str) -> Table:
     """Check the text of a CSV file."""
-    reader = csv.DictReader(io.StringIO(text), restkey="", restval="")
-    columns = tuple(name.strip() for name in reader.fieldnames or ())
+    reader = csv.reader(io.StringIO(text), skipinitialspace=True)
+    rows, lines = [], []
+    try:
+        columns = _columns(next(reader, []), path)
+        for cells in reader:
+            if cells:
+                rows.append(_row(columns, cells, path, reader.line_num))
+                lines.append(reader.line_num)
+    except csv.Error as error:
+        raise MeasurementsError(f"not CSV: {error}", path=path, line=reader.line_num) from None
+    if not rows:
+        raise MeasurementsError("there are no rows below the header", path=path)
+    return Table(path, columns, tuple(rows), tuple(lines))
+
+
+def _columns(cells: Sequence[str], path: str) -> tuple[str, ...]:
+    """Check the header; several columns may have no name, as spreadsheets and pandas write them."""
+    columns = tuple(name.strip() for name in cells)
     if not columns:
         raise MeasurementsError("the file is empty", path=path)
     for name in REQUIRED:
@@ -47,16 +63,17 @@ def parse_table(text: str, *, path: str) -> Table:
             near = nearest_name(name, columns)
             hint = f"; is {near!r} meant to be it?" if near else ""
             raise MeasurementsError(f"the column {name!r} is missing{hint}", path=path, line=1)
-    reader.fieldnames = list(columns)
-    rows, lines = [], []
-    for row in reader:
-        if "" in row:
-            raise MeasurementsError("more cells than columns", path=path, line=reader.line_num)
-        rows.append({name: (cell or "").strip() for name, cell in row.items()})
-        lines.append(reader.line_num)
-    if not rows:
-        raise MeasurementsError("there are no rows below the header", path=path)
-    return Table(path, columns, tuple(rows), tuple(lines))
+    for name in columns:
+        if name and columns.count(name) > 1:
+            raise MeasurementsError(f"the column {name!r} is given twice", path=path, line=1)
+    return columns
+
+
+def _row(columns: Sequence[str], cells: Sequence[str], path: str, line: int) -> dict[str, str]:
+    if len(cells) > len(columns):
+        raise MeasurementsError("more cells than columns", path=path, line=line)
+    missing = [""] * (len(columns) - len(cells))
+    return {name: cell.strip() for name, cell in zip(columns, [*cells, *missing], strict=True)}
 
 
 def configurations(table: Table) -> list[Configuration]:

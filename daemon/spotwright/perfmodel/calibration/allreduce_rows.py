@@ -81,15 +81,8 @@ class AllreduceRows:
             )
             for device in devices(self.runs)
         }
-        links = {
-            name: Links(
-                network_mbps=values.get(f"net:{name}"),
-                intra_mbps=values.get(f"intra:{name}"),
-                sharing_fraction=values.get(f"sharing:{name}"),
-            )
-            for name in self._types
-        }
         usual = self.base.allreduce or AllreduceTuning()
+        links = {name: _links(name, usual, values) for name in self._types}
         tuning = replace(
             usual,
             head_fraction=values.get("head", usual.head_fraction),
@@ -146,14 +139,23 @@ class AllreduceRows:
         intra = group.instance_type.nvlink_mbps or group.instance_type.pcie_mbps
         net = network_rate(group, self._network)
         found = []
-        if seen.shared_nodes:
+        if name in seen.types_with_shared_nodes:
             found.append(Parameter(name=f"sharing:{name}", centre=0.05, log_sd=1.0))
             centre = intra or _USUAL_INTRA_MBPS
             found.append(Parameter(name=f"intra:{name}", centre=centre, log_sd=0.7))
-        if seen.several_nodes:
+        if name in seen.types_among_several or net is None:
             centre = min(net, _FLOW_LIMIT_MBPS) if net else _USUAL_NET_MBPS
             found.append(Parameter(name=f"net:{name}", centre=centre, log_sd=0.7))
         return found
+
+
+def _links(name: str, usual: AllreduceTuning, values: Mapping[str, float]) -> Links:
+    known = usual.links.get(name, Links())
+    return Links(
+        network_mbps=values.get(f"net:{name}", known.network_mbps),
+        intra_mbps=values.get(f"intra:{name}", known.intra_mbps),
+        sharing_fraction=values.get(f"sharing:{name}", known.sharing_fraction),
+    )
 
 
 class _Identifiable:
@@ -163,7 +165,16 @@ class _Identifiable:
         nodes = [sum(g.node_count for g in run.fleet.workers) for run in runs]
         self.several_nodes = any(count > 1 for count in nodes)
         self.two_nodes = any(count == 2 for count in nodes)
-        self.shared_nodes = any(g.gpus_per_node > 1 for r in runs for g in r.fleet.workers)
+        self.types_among_several = {
+            g.instance_type.name
+            for run, count in zip(runs, nodes, strict=True)
+            for g in run.fleet.workers
+            if count > 1
+        }
+        self.types_with_shared_nodes = {
+            g.instance_type.name for r in runs for g in r.fleet.workers if g.gpus_per_node > 1
+        }
+        self.shared_nodes = bool(self.types_with_shared_nodes)
         self.several_gpus = self.several_nodes or self.shared_nodes
 
     def notes(self) -> list[str]:

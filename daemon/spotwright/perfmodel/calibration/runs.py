@@ -14,6 +14,8 @@ from spotwright.perfmodel.calibration.map_fit import Parameter
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+_ANY_SPEED_LOG_SD = 10.0  # so wide that one row alone is met to 1e-4
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
@@ -77,7 +79,9 @@ def compute_parameters(runs: Sequence[Run]) -> list[Parameter]:
         mine = [r for r in runs if any(g.device == device for g in r.fleet.workers)]
         fastest, smallest = min(r.step_s for r in mine), min(r.batch_per_gpu for r in mine)
         per_sample = 0.7 * fastest / smallest
-        found.append(Parameter(name=f"per_sample:{device}", centre=per_sample, log_sd=3.0))
+        found.append(
+            Parameter(name=f"per_sample:{device}", centre=per_sample, log_sd=_ANY_SPEED_LOG_SD)
+        )
         if len(batches(runs, device)) > 1:
             found.append(Parameter(name=f"fixed:{device}", centre=0.3 * fastest, log_sd=2.0))
     return found
