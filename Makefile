@@ -6,7 +6,7 @@ DATA   ?= ../shared/data
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench proto catalog soak format clean
+.PHONY: help demo test check bench bench-accuracy proto catalog soak format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -34,6 +34,9 @@ format: $(VENV)/.dev ## rewrite the code in house style
 
 bench: $(VENV)/.dev ## speed benchmarks, as a table
 	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-columns=min,median,max,rounds
+
+bench-accuracy: $(VENV)/.dev ## predictions against measured clusters, beside the rivals
+	$(BIN)/python -m benchmarks.accuracy --data $(DATA)
 
 proto: $(VENV)/.dev ## write the stubs of protos/ to daemon/spotwright/v1
 	PYTHON=$(BIN)/python sh protos/generate.sh

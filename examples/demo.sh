@@ -1,8 +1,16 @@
 #!/bin/sh
-# What `make demo` shows: the example job, checked, and the offers it may choose from.
+# What `make demo` shows: an example job, the offers it may choose from, and what one fleet would do with it.
 set -eu
 cd "$(dirname "$0")/.."
 bin=${BIN:-.venv/bin}
-show() { printf '\n$ %s\n' "$*"; "$bin/$@"; }
-show spotwright catalog show g4dn.12xlarge
-show spotwright catalog list --job examples/resnet50.yaml | head -20
+
+say() { printf '\n$ %s\n' "$*"; }
+
+say "spotwright catalog list --job examples/resnet50.yaml | head"
+"$bin/spotwright" catalog list --job examples/resnet50.yaml | head
+
+say "spotwright predict examples/resnet50.yaml --fleet 'g4dn.12xlarge*4/spot'"
+"$bin/spotwright" predict examples/resnet50.yaml --fleet 'g4dn.12xlarge*4/spot'
+
+say "spotwright predict examples/papers/vgg19.yaml --fleet 'g4dn.4xlarge*4 + g3.16xlarge*4'"
+"$bin/spotwright" predict examples/papers/vgg19.yaml --fleet 'g4dn.4xlarge*4 + g3.16xlarge*4'

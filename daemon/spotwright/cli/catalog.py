@@ -150,7 +150,7 @@ def _offer_row(offer: Offer) -> tuple[str, ...]:
     return (
         t.name + (" (retired)" if t.retired else ""),
         gpus,
-        f"{t.gpu_memory_gib:g}" if t.gpu_name else "-",
+        f"{t.gpu_memory_gib:.3g}" if t.gpu_name else "-",
         f"{t.vcpu_count:g}",
         f"{t.memory_gib:g}",
         _network(t),

@@ -9,6 +9,7 @@ from spotwright.domain.errors import BadInputError
 from spotwright.domain.fleet import Fleet
 from spotwright.domain.job import JobSpec, TargetKind
 from spotwright.domain.prediction import GroupPrediction, Interval, Prediction
+from spotwright.domain.units import format_duration
 from spotwright.domain.workload import Strategy
 from spotwright.perfmodel.compute import GpuFacts
 from spotwright.perfmodel.convergence import (
@@ -194,12 +195,9 @@ def _bottleneck(groups: Sequence[GroupPrediction]) -> str:
 def _notes(fleet: Fleet, risk: SpotRisk) -> tuple[str, ...]:
     notes = []
     if risk.events_per_hour > 0:
-        every = (
-            f", a checkpoint every {risk.checkpoint_interval_s:.0f} s"
-            if (risk.checkpoint_interval_s)
-            else ""
-        )
-        notes.append(f"{risk.expected_events:.2f} interruptions expected{every}")
+        saving = risk.checkpoint_interval_s
+        every = f", a checkpoint every {format_duration(saving)}" if saving else ""
+        notes.append(f"{risk.expected_events:.2g} interruptions expected{every}")
     unpriced = sorted({g.instance_type.name for g in fleet.nodes if g.offer is None})
     if unpriced:
         notes.append(f"no price for {', '.join(unpriced)}: the cost is not known")
