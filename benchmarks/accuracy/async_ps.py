@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.accuracy.contention_rules import CONSIDERED, RIVALS, Case, fluid_random
+from benchmarks.accuracy.contention_rules import CHECKS, CONSIDERED, RIVALS, Case
 from benchmarks.accuracy.product import Cells, Product
 from benchmarks.accuracy.table import Row
 from spotwright.domain.job import JobSpec
@@ -89,18 +89,42 @@ def compare(
     lone = {(c.gpu, c.model): c for c in known}
     cases = [_case(c, lone[c.gpu, c.model], shares[c.model]) for c in tested]
     speeds = {"ours": np.array([p.cluster_steps_per_s for p in ours])}
-    rules = RIVALS | CONSIDERED | {"fluid max-min, random compute": fluid_random}
+    rules = RIVALS | CONSIDERED | CHECKS
     speeds |= {name: _speeds(rule, cases) for name, rule in rules.items()}
     steps = np.array([c.workers / c.steps_per_s for c in tested])
     low, high = (np.array([getattr(p.step_s, end) for p in ours]) for end in ("low", "high"))
     return AsyncResult(tested, speeds, (low <= steps) & (steps <= high))
 
 
-def other_variation(clusters: Sequence[Cluster], path: Path) -> list[Cluster]:
-    """Return the clusters with v from another published run of each one-worker set-up."""
+def read_other_runs(path: Path) -> dict[tuple[str, str], Cluster]:
+    """Read another published run of each one-worker set-up, by GPU and model."""
     with path.open(newline="", encoding="utf-8") as file:
-        found = {(r["gpu"], r["model"]): _variation(r) for r in csv.DictReader(file)}
-    return [replace(c, variation=found[c.gpu, c.model]) for c in clusters]
+        records = [record for record in csv.DictReader(file) if record["model"] in SIZES]
+    return {
+        (r["gpu"], r["model"]): Cluster(
+            gpu=r["gpu"],
+            model=r["model"],
+            workers=1,
+            servers=1,
+            steps_per_s=1 / float(r["step_time_s"]),
+            variation=_variation(r),
+        )
+        for r in records
+    }
+
+
+def with_other_variation(
+    clusters: Sequence[Cluster], other: Mapping[tuple[str, str], Cluster]
+) -> list[Cluster]:
+    """Return the clusters with v of the other runs."""
+    return [replace(c, variation=other[c.gpu, c.model].variation) for c in clusters]
+
+
+def with_other_lone_speed(
+    clusters: Sequence[Cluster], other: Mapping[tuple[str, str], Cluster]
+) -> list[Cluster]:
+    """Return the clusters with the other runs in place of the one-worker rows."""
+    return [c for c in clusters if (c.workers, c.servers) != (1, 1)] + list(other.values())
 
 
 def one_server_rows(result: AsyncResult) -> list[Row]:
@@ -133,9 +157,7 @@ def _row(
     chosen: NDArray[np.bool_],
     figure: Callable[[Floats], np.floating],
 ) -> Row:
-    found = {
-        rule: float(figure(np.abs(result.errors(rule))[chosen])) for rule in ("ours", *RIVALS)
-    }
+    found = {rule: float(figure(np.abs(result.errors(rule))[chosen])) for rule in ("ours", *RIVALS)}
     return Row(what=what, unit="%", ours=found.pop("ours"), target=target, rivals=found)
 
 

@@ -11,7 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, log
 
+import numpy as np
+
 from benchmarks.accuracy.fluid import simulated_speed
+from spotwright.perfmodel.contention import SharedServer, Station, cluster_speed
 
 CORES = 2.0  # physical cores of the 4-vCPU server; one worker is served by one at a time
 
@@ -89,6 +92,15 @@ def processor_sharing(case: Case) -> float:
     return sum(w * r for w, r in zip(weights, rates, strict=True)) / sum(weights)
 
 
+def three_stations(case: Case) -> float:
+    """Queue for the inbound link, then the CPU, then the outbound link."""
+    link = Station(visit_s=case.link_s, demand_s=case.link_s)
+    cpu = Station(visit_s=CORES * case.demand_s, demand_s=case.demand_s)
+    server = SharedServer.of([link, cpu, link], most_workers=case.workers)
+    lone_s = case.core_think_s + CORES * case.demand_s
+    return float(cluster_speed(np.array([float(case.workers)]), np.array([lone_s]), server)[0])
+
+
 def fluid_regular(case: Case) -> float:
     """Simulate max-min fair flows of workers that compute equally long each step."""
     return _fluid(case, random_compute=False)
@@ -110,6 +122,11 @@ CONSIDERED: dict[str, Callable[[Case], float]] = {
     "MVA, R = D(1 + Q - U + U(1+v)/2)": residual_mva,
     "MVA, R = D(1 + vQ)": scaled_mva,
     "sharing on cores, wait scaled by v": variance_mix,
+}
+CHECKS: dict[str, Callable[[Case], float]] = {
+    "link, CPU and link in a chain": three_stations,
+    "fluid max-min, random compute": fluid_random,
+    "product form, term by term": processor_sharing,
 }
 
 

@@ -1,4 +1,4 @@
-"""Does the 90 % interval hold 90 % of the rows it has not seen, and how wide is it?
+"""Whether the 90 % interval holds 90 % of the rows it has not seen, and how wide it is.
 
 The rival has one width for all rows: quantiles of the logarithmic errors of the other folds.
 """
@@ -14,7 +14,6 @@ from benchmarks.accuracy.table import Row
 Floats = NDArray[np.float64]
 
 ASKED, ALLOWED = 90.0, 5.0  # percent of the rows, and how far off it may be
-COMMUNICATION_BOUND_NODES = 3  # from here on, runs of small batches wait for the network
 
 
 def interval_rows(results: Mapping[str, AllreduceResult], far: AllreduceResult) -> list[Row]:
@@ -44,19 +43,19 @@ def _row(what: str, result: AllreduceResult, constant: tuple[Floats, Floats]) ->
         target=ALLOWED,
         rivals={"constant width": abs(_percent(flat) - ASKED)},
         note=f"covers {_percent(inside):.1f} %, median width {100 * np.median(width):.1f} %"
-        f"{_by_width(width, inside, flat)}; constant: covers {_percent(flat):.1f} %, "
-        f"width {100 * np.median(flat_width):.1f} %",
+        f"; constant: covers {_percent(flat):.1f} %, width {100 * np.median(flat_width):.1f} %"
+        f"{_by_width(width, inside, flat)}",
     )
 
 
 def _by_width(width: Floats, inside: NDArray[np.bool_], flat: NDArray[np.bool_]) -> str:
-    """Return the coverage where the model is surest and least sure, ours and constant."""
-    sure = width <= np.quantile(width, 1 / 3)
-    unsure = width >= np.quantile(width, 2 / 3)
-    return (
-        f" (surest third {_percent(inside[sure]):.0f} %, least sure {_percent(inside[unsure]):.0f} %; "
-        f"constant {_percent(flat[sure]):.0f} and {_percent(flat[unsure]):.0f} %)"
+    """Return the coverage from the surest third of the rows to the least sure one."""
+    third = np.searchsorted(np.quantile(width, [1 / 3, 2 / 3]), width)
+    ours, constant = (
+        " / ".join(f"{_percent(flags[third == i]):.0f}" for i in range(3))
+        for flags in (inside, flat)
     )
+    return f"; surest to least sure third: {ours} %, constant {constant} %"
 
 
 def _constant_bounds(result: AllreduceResult) -> tuple[Floats, Floats]:

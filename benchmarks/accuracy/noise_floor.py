@@ -1,8 +1,8 @@
 """How far the rows themselves can be predicted at all.
 
-    same fleet     runs of equal placement and batch that differ only in the order of the nodes: each
-                   predicted by the median of the others
-    hindsight      what a form reaches when fitted on the very rows it is tested on
+same fleet     runs of equal placement and batch that differ only in the order of the nodes: each
+               predicted by the median of the others
+hindsight      what a form reaches when fitted on the very rows it is tested on
 """
 
 from collections.abc import Sequence

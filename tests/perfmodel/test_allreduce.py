@@ -1,5 +1,6 @@
 """Oracles: the bucket pipeline of DDP played through, and the volume of a ring by hand."""
 
+import math
 from typing import Any
 
 import pytest
@@ -77,6 +78,33 @@ def test_the_slowest_network_of_the_nodes_present_decides() -> None:
 
     assert mixed.speed(fleet_of(3, 1)).iteration_s == all_slow.speed(fleet_of(4)).iteration_s
     assert mixed.speed(fleet_of(4, 0)).iteration_s < all_slow.speed(fleet_of(4)).iteration_s
+
+
+@pytest.mark.parametrize(
+    ("friction", "count", "slowdown"),
+    [
+        ({"two_node_loss": 0.4}, 2, 1.4),
+        ({"two_node_loss": 0.4}, 3, 1.0),
+        ({"hop_loss": 0.01}, 4, 1.04),
+        ({"link_spread_fraction": 0.2}, 4, math.exp(0.2 * 1.0491)),  # Blom: ndtri(3.625 / 4.25)
+    ],
+)
+def test_each_friction_slows_the_links_between_nodes(
+    friction: dict[str, Any], count: int, slowdown: float
+) -> None:
+    found = step_s(work(head_fraction=1.0, **friction), [nodes(host(), count)]) - 0.2
+
+    assert found == pytest.approx(2 * (count - 1) / count * 0.1 * slowdown, rel=1e-4)
+
+
+def test_every_micro_batch_pays_the_fixed_time_again() -> None:
+    shared = workload(
+        Strategy.ALLREDUCE,
+        batch=GlobalBatch(sample_count=100, max_per_gpu_count=32),
+        compute={"Small": ComputeProfile(fixed_s=0.05, per_sample_s=0.01)},
+    )
+
+    assert step_s(shared, [nodes(host())]) == pytest.approx(4 * 0.05 + 100 * 0.01)
 
 
 def test_an_uneven_placement_is_the_sum_of_its_classes() -> None:

@@ -1,7 +1,9 @@
 """What 100 MB in 10 tensors ask of servers with 8 Gbit/s and four vCPUs, by hand."""
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from tests.perfmodel.example_clusters import (
     job,
     model,
     nodes,
+    offered,
     server,
     step_s,
     workload,
@@ -96,6 +99,28 @@ def test_a_worker_alone_takes_the_sum_of_its_parts(contention: Contention) -> No
     found = step_s(work(contention), [nodes(host())])
 
     assert found == pytest.approx(0.2 + 2 * 800 / 80_000 + talk_s)
+
+
+def test_a_far_server_costs_an_asynchronous_worker_round_trips() -> None:
+    near, server_here = offered(host(), 1), offered(host("m.server", None, vcpu_count=4))
+    assert server_here.offer is not None
+    far = replace(server_here, offer=replace(server_here.offer, zone="z9", region="r9"))
+
+    apart = step_s(work(), [near], [far]) - step_s(work(), [near], [server_here])
+
+    assert apart == pytest.approx(2.4 * 0.07)
+
+
+def test_the_share_of_communication_weighs_workers_by_their_steps() -> None:
+    slow, fast = host("g.slow", network_baseline_mbps=400), host()
+    mixed = model(work(Contention.NONE), [nodes(slow), nodes(fast)])
+    talk_s, local_s = (2 * 2.0, 2 * CPU_S), 0.2 + 2 * 800 / 80_000  # 100 MB at 400 Mbit/s: 2 s
+    steps = [2 / (local_s + talk_s[0]), 3 / (local_s + talk_s[1])]
+    shares = [talk / (local_s + talk) for talk in talk_s]
+
+    found = mixed.speed(fleet_of(2, 3)).communication_fraction[0]
+
+    assert found == pytest.approx(np.average(shares, weights=steps))
 
 
 def test_without_contention_speeds_add_up() -> None:

@@ -110,7 +110,9 @@ def test_an_unknown_key_names_its_place_and_the_nearest_known_one(
 def test_an_unknown_key_near_to_nothing_lists_the_known_ones_of_that_place() -> None:
     error = _error(SMALL + "zzzzzz: 1\n")
 
-    assert str(error).endswith("unknown key 'zzzzzz'; known keys: goal, limits, name, workload")
+    assert str(error).endswith(
+        "unknown key 'zzzzzz'; known keys: goal, limits, name, workload, workloads"
+    )
 
 
 def test_all_errors_are_told_at_once_each_with_its_line() -> None:
@@ -122,6 +124,8 @@ def test_all_errors_are_told_at_once_each_with_its_line() -> None:
 
 
 ALLREDUCE = _changed("asp-ps", "allreduce")
+SECOND = "workloads: {a: {strategy: asp-ps, model: {parameter_size: 1 MB}, batch: {per_gpu: 1}, compute: {T4: {per_sample: 1 s}}}}\n"  # noqa: E501
+NO_WORKLOAD = SMALL[: SMALL.index("workload:")] + SMALL[SMALL.index("goal:") :]
 SERVERLESS_LAW = "  serverless: {samples_per_s: {per_mb: 1, offset: 1}, batch_per_function: 8, max_global_batch: 8}\n"  # noqa: E501
 
 
@@ -136,8 +140,10 @@ SERVERLESS_LAW = "  serverless: {samples_per_s: {per_mb: 1, offset: 1}, batch_pe
         (_changed("asp-ps", "serverless"), "strategy serverless has no use for batch"),
         (_changed("asp-ps", "serverless").replace("  batch: {per_gpu: 64}\n", ""),
          "strategy serverless needs a serverless section"),
-        (_changed("asp-ps", "serverless").replace("  batch: {per_gpu: 64}\n", SERVERLESS_LAW),
-         "strategy serverless needs a dataset section"),
+        (SMALL + SECOND, "give either workload, or workloads by model"),
+        (NO_WORKLOAD, "give either workload, or workloads by model"),
+        (NO_WORKLOAD.replace("steps: 100", "loss: 1") + SECOND,
+         "goal.loss needs workload.convergence"),
         (_changed("  batch: {per_gpu: 64}\n", ""), "strategy asp-ps needs a batch section"),
         (_changed("  compute:\n    T4: {step: 1 s, batch: 64}\n", ""),
          "give compute for at least one device, or model.flops_per_sample"),
@@ -152,6 +158,20 @@ SERVERLESS_LAW = "  serverless: {samples_per_s: {per_mb: 1, offset: 1}, batch_pe
 )  # fmt: skip
 def test_parts_that_do_not_go_together_are_refused(text: str, complaint: str) -> None:
     assert complaint in str(_error(text))
+
+
+def test_a_file_of_several_workloads_asks_which_one_is_meant() -> None:
+    functions = f"strategy: serverless, model: {{parameter_size: 1 MB}}, {SERVERLESS_LAW.strip()}"
+    both = SECOND.replace("}}}}", f"}}}}}}, b: {{{functions}}}}}")
+    loaded = parse_job(NO_WORKLOAD + both, path="job.yaml")
+
+    assert loaded.of_model("b").workload.strategy == "serverless"  # which needs no data set here
+    with pytest.raises(
+        JobFileError, match=r"job\.yaml: it has several workloads; choose one of a, b"
+    ):
+        _ = loaded.spec
+    with pytest.raises(JobFileError, match="it has no workload 'c'; choose one of a, b"):
+        loaded.of_model("c")
 
 
 def test_a_fitted_range_given_backwards_is_refused() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 
 from tests.adapters.jobfile.example_jobs import JOB_FILES, SMALL
 
@@ -24,7 +24,15 @@ def schema() -> dict[str, Any]:
 
 def _complaints(schema: dict[str, Any], text: str) -> list[str]:
     found = Draft202012Validator(schema).iter_errors(yaml.safe_load(text))
-    return [error.message for error in found]
+    return [message for error in found for message in _messages(error)]
+
+
+def _messages(error: ValidationError) -> list[str]:
+    """Return what an error says, and what each schema it failed said."""
+    return [
+        error.message,
+        *(message for part in error.context or () for message in _messages(part)),
+    ]
 
 
 def test_the_schema_is_a_draft_2020_12_schema(schema: dict[str, Any]) -> None:
