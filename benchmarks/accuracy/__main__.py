@@ -16,6 +16,7 @@ from benchmarks.accuracy.allreduce_rivals import SEED
 from benchmarks.accuracy.allreduce_runs import GRADIENT_BYTES, chosen, read_runs
 from benchmarks.accuracy.async_ps import ASSUMED_SHARES, DEALT_SHARES, AsyncResult
 from benchmarks.accuracy.contention_rules import CONSIDERED
+from benchmarks.accuracy.fitted import fitted_values
 from benchmarks.accuracy.intervals import interval_rows
 from benchmarks.accuracy.noise_floor import hindsight_errors, same_fleet_error
 from benchmarks.accuracy.plots import draw_all
@@ -87,6 +88,9 @@ def _allreduce(
     print(f"  a run predicted by the median of its equals in other node orders: {_list(equals)} %")
     hindsight = (f"{name} {e:.2f}" for name, e in hindsight_errors(product, far.runs).items())
     print(f"  6-16 nodes, fitted on the test rows themselves: {_list(hindsight)} %")
+    for model, result in left_out.items():
+        values = (f"{k} {v:.3g}" for k, v in fitted_values(product, result.runs).items())
+        print(f"  {model}, fitted on all placements: {_list(values)}")
     _print_topic("90 % intervals on rows not seen", interval_rows(left_out, far))
     return left_out, far, rows
 

@@ -102,8 +102,16 @@ def extrapolation_row(result: AllreduceResult) -> Row:
         ours=float(result.errors("ours").mean()),
         target=EXTRAPOLATION_TARGET,
         rivals={**rivals, "Pollux as published": PUBLISHED_POLLUX},
-        note=f"below Pollux by {_below_pollux(result)}",
+        note=f"below Pollux by {_below_pollux(result)}; mean signed error {_signed(result)}",
     )
+
+
+def _signed(result: AllreduceResult) -> str:
+    """Return the mean signed error at each number of nodes."""
+    nodes = np.array([run.nodes for run in result.runs])
+    signed = 100 * (result.steps["ours"] / result.measured - 1)
+    parts = (f"{signed[nodes == n].mean():+.1f} % at {n}" for n in np.unique(nodes))
+    return f"{', '.join(parts)} nodes"
 
 
 def _below_pollux(result: AllreduceResult) -> str:

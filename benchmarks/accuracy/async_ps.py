@@ -90,7 +90,7 @@ def compare(
     cases = [_case(c, lone[c.gpu, c.model], shares[c.model]) for c in tested]
     speeds = {"ours": np.array([p.cluster_steps_per_s for p in ours])}
     rules = RIVALS | CONSIDERED | CHECKS
-    speeds |= {name: _speeds(rule, cases) for name, rule in rules.items()}
+    speeds |= {name: np.array([rule(case) for case in cases]) for name, rule in rules.items()}
     steps = np.array([c.workers / c.steps_per_s for c in tested])
     low, high = (np.array([getattr(p.step_s, end) for p in ours]) for end in ("low", "high"))
     return AsyncResult(tested, speeds, (low <= steps) & (steps <= high))
@@ -131,12 +131,11 @@ def one_server_rows(result: AsyncResult) -> list[Row]:
     """Return mean and worst errors with one server, by GPU and together."""
     mean, worst = ONE_SERVER_TARGETS
     gpus = np.array([c.gpu for c in result.clusters])
-    name = "1 PS, 2-8 workers"
     return [
-        _row(f"{name}, K80, mean", mean, result, gpus == "K80", np.mean),
-        _row(f"{name}, P100, mean", mean, result, gpus == "P100", np.mean),
-        _row(f"{name}, both GPUs, mean", mean, result, gpus != "", np.mean),
-        _row(f"{name}, both GPUs, worst", worst, result, gpus != "", np.max),
+        _row("1 PS, 2-8 workers, K80, mean", mean, result, gpus == "K80", np.mean),
+        _row("1 PS, 2-8 workers, P100, mean", mean, result, gpus == "P100", np.mean),
+        _row("1 PS, 2-8 workers, both GPUs, mean", mean, result, gpus != "", np.mean),
+        _row("1 PS, 2-8 workers, both GPUs, worst", worst, result, gpus != "", np.max),
     ]
 
 
@@ -180,10 +179,6 @@ def _case(cluster: Cluster, lone: Cluster, share: float) -> Case:
         link_s=shard_mb / _LINK_MB_PER_S,
         variation=lone.variation,
     )
-
-
-def _speeds(rule: Callable[[Case], float], cases: Sequence[Case]) -> Floats:
-    return np.array([rule(case) for case in cases])
 
 
 def _cluster(record: Mapping[str, str]) -> Cluster:

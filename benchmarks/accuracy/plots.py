@@ -153,7 +153,7 @@ def _errors(rows: Sequence[Row]) -> Figure:
     labels = [row.what.removesuffix(", mean") for row in reversed(rows)]
     axis.set_yticks(range(len(rows)), labels=labels)
     axis.set_ylim(-0.6, len(rows) - 0.4)
-    title = "blue: Spotwright, grey: best rival in the same run, red: target"
+    title = "blue: Spotwright, grey: best rival, red: target"
     _finish(axis, title, "mean error, %", "")
     axis.grid(axis="y", visible=False)
     return figure

@@ -108,7 +108,10 @@ def test_several_types_and_gpus_in_one_file_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("cells", "complaint"),
     [
-        ({"fleet": "g4dn.xlage"}, "unknown instance type 'g4dn.xlage'; did you mean 'g4dn.xlarge'?"),
+        (
+            {"fleet": "g4dn.xlage"},
+            "unknown instance type 'g4dn.xlage'; did you mean 'g4dn.xlarge'?",
+        ),
         ({"fleet": "T5"}, "unknown"),
         ({"fleet": "g4dn.xlarge:2"}, "g4dn.xlarge has 1 GPUs, not 2"),
         ({"fleet": "g4dn.xlarge**2"}, "column"),
@@ -122,9 +125,7 @@ def test_several_types_and_gpus_in_one_file_are_told_apart() -> None:
         ),
     ],
 )
-def test_a_fleet_that_cannot_be_is_named_by_its_line(
-    cells: dict[str, Any], complaint: str
-) -> None:
+def test_a_fleet_that_cannot_be_is_named_by_its_line(cells: dict[str, Any], complaint: str) -> None:
     with pytest.raises(MeasurementsError) as caught:
         _calibrate(_row(7, **cells))
 
@@ -196,7 +197,12 @@ def test_without_a_base_nodes_stay_as_close_as_the_strategy_wants(
 
 @pytest.mark.parametrize(
     ("model", "name"),
-    [("ResNet 50 (v2)", "resnet-50--v2"), ("модель", "model"), ("x" * 80, "x" * 63), (None, "model")],
+    [
+        ("ResNet 50 (v2)", "resnet-50--v2"),
+        ("модель", "model"),
+        ("x" * 80, "x" * 63),
+        (None, "model"),
+    ],
 )
 def test_the_job_is_named_after_its_model_in_letters_a_job_file_takes(
     model: str | None, name: str

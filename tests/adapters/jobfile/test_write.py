@@ -179,6 +179,7 @@ PARTS: list[dict[str, Any]] = [
         )
     },
     {"spot": work.SpotBehaviour(checkpoint_s=4.5, restart_s=360.0, common_shock_fraction=0.25)},
+    {"spot": work.SpotBehaviour(restart_s=0.0)},
     {"pcie_mbps": 63_040.0},
     {
         "interval": work.StepInterval(
@@ -215,10 +216,6 @@ def test_parameter_servers_read_back(strategy: Strategy) -> None:
     _assert_same(_job(strategy))
 
 
-ZERO_SERVING = replace(SERVING, cpu_s_per_tensor=0.0, cpu_s_per_byte=0.0)
-ZEROS: list[JobSpec] = []
-
-
 @pytest.mark.parametrize("law", [CURVE, LINE], ids=["curve", "line"])
 def test_a_serverless_law_reads_back(law: work.ServerlessLaw) -> None:
     _assert_same(_job(Strategy.SERVERLESS, serverless=law, compute={}))
@@ -236,9 +233,9 @@ def test_a_serverless_law_reads_back(law: work.ServerlessLaw) -> None:
             excluded_types=frozenset({"p2.xlarge"}),
             parameter_server_types=frozenset({"m5.xlarge"}),
             spot_parameter_servers=True,
-            max_count_by_type={"g5.xlarge": 3},
+            max_count_by_type={"g5.xlarge": 3, "p3.2xlarge": 0},
             max_count_per_pool=4,
-            max_vcpus={("g-vt", Market.SPOT): 768, ("p", Market.ON_DEMAND): 96},
+            max_vcpus={("g-vt", Market.SPOT): 768, ("p", Market.ON_DEMAND): 0},
             max_nodes=12,
             max_pools=2,
             min_on_demand_fraction=0.25,
@@ -314,6 +311,7 @@ def test_a_calibrated_job_reads_back_with_all_it_learned(strategy: Strategy) -> 
     assert _complaints(job_text({"any": job})) == []
 
 
+NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=9)
 POSITIVE = st.floats(1e-9, 1e9)
 FRACTION = st.floats(0.0, 1.0).map(lambda x: float(f"{x:.6g}"))
 PROFILE = st.builds(
@@ -335,9 +333,8 @@ TUNING = st.builds(
     overlap_power=st.floats(1.0, 99.0),
     gpu_spread_fraction=st.floats(0.0, 9.0),
     hop_loss=st.none() | st.floats(0.0, 9.0),
-    links=st.dictionaries(st.text(min_size=1, max_size=9), LINKS, max_size=2),
+    links=st.dictionaries(NAMES, LINKS, max_size=2),
 )
-NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=9)
 
 
 @settings(max_examples=60)

@@ -101,7 +101,9 @@ def test_the_calibrated_interval_covers_most_fresh_runs_of_unseen_placements() -
     intervals = [p.step_s for p in predict(rows, _fitted().job)]
 
     inside = [
-        i.low <= step <= i.high for i, step in zip(intervals, fresh, strict=True) if step is not None
+        i.low <= step <= i.high
+        for i, step in zip(intervals, fresh, strict=True)
+        if step is not None
     ]
     assert np.mean(inside) > 0.8
     assert max(i.high / i.low for i in intervals) < 1.5

@@ -60,7 +60,9 @@ def test_rows_that_communicate_more_get_a_wider_interval_where_they_are_noisier(
 
 
 def test_covers_agrees_with_the_definition_row_by_row() -> None:
-    interval = StepInterval(low_quantile=-1.5, high_quantile=2.0, base_scale=0.03, network_scale=0.2)
+    interval = StepInterval(
+        low_quantile=-1.5, high_quantile=2.0, base_scale=0.03, network_scale=0.2
+    )
     shares, residuals = _shares(4, 500), _normal(4, 500, _shares(4, 500))
 
     inside = covers(interval, residuals, shares)
