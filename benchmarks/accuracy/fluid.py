@@ -8,7 +8,7 @@ import math
 import random
 from dataclasses import dataclass, field
 
-_STEPS_PER_WORKER = 1500
+_STEPS_PER_WORKER = 300
 _WARM_UP = 0.2  # of the steps, not counted
 _COMPUTE, _PUSH, _PULL = 0, 1, 2
 
@@ -27,7 +27,7 @@ def simulated_speed(
     link_s: float,
     cores: float,
     random_compute: bool,
-    seed: int = 0,
+    seed: int,
 ) -> float:
     """Return the steps/s of a cluster."""
     draw = random.Random(seed)

@@ -127,10 +127,9 @@ def test_the_installed_command_says_the_same() -> None:
 
 @pytest.mark.parametrize("example", ["resnet50.yaml", "mobilenet-serverless.yaml"])
 def test_the_tables_show_the_step_the_cost_and_the_bottleneck(example: str) -> None:
-    options = ["predict", EXAMPLES / example, "--fleet", FLEETS[example]]
-    told = _json(*options[1:])
+    told = _json(EXAMPLES / example, "--fleet", FLEETS[example])
 
-    done = _spotwright(*options)
+    done = _spotwright("predict", EXAMPLES / example, "--fleet", FLEETS[example])
 
     assert done.returncode == 0
     assert f"{told['step_s']:.4f}" in done.stdout

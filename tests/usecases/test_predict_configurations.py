@@ -94,7 +94,7 @@ def test_a_job_of_one_workload_goes_for_any_model() -> None:
 
 def test_a_model_is_not_predicted_with_another_one_that_happens_to_share_its_strategy() -> None:
     jobs = {"resnet": _job(per_sample_s=0.1), "vgg": _job(Strategy.ASP_PS, per_sample_s=0.01)}
-    servers = {"strategy": Strategy.ASP_PS, "fleet": "g4dn.xlarge"}
+    servers: dict[str, Any] = {"strategy": Strategy.ASP_PS, "fleet": "g4dn.xlarge"}
 
     resnet, vgg = _mid([_row(model="resnet", **servers), _row(model="vgg", **servers)], jobs)
 
@@ -190,7 +190,7 @@ def test_a_server_that_the_catalog_lacks_is_warned_of_once() -> None:
 
 
 def test_more_servers_named_in_the_row_or_in_the_fleet_are_the_same() -> None:
-    servers = {"strategy": Strategy.ASP_PS, "parameter_bytes": 5e8}
+    servers: dict[str, Any] = {"strategy": Strategy.ASP_PS, "parameter_bytes": 5e8}
     rows = [
         _row(fleet="g4dn.xlarge*8", ps_count=4, ps_type="c5n.4xlarge", **servers),
         _row(fleet="g4dn.xlarge*8 + ps=c5n.4xlarge*4", **servers),

@@ -1,4 +1,4 @@
-"""Whatever is wrong with a measurements file, the complaint names the file, the line and the cell."""
+"""Whatever is wrong with a measurements file, the complaint names the line and the cell."""
 
 import contextlib
 from pathlib import Path

@@ -1,10 +1,11 @@
-"""All-reduce rows measured on a known truth: what they tell is learned, what they do not is kept."""
+"""All-reduce rows measured on a known truth: what they tell is learned, the rest is kept."""
 
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from spotwright.domain.job import JobSpec
 from spotwright.domain.measurement import Configuration
@@ -59,8 +60,9 @@ def _fitted() -> CalibratedModel:
     return fit(measure(_rows(*ONE_NODE, *SEVERAL, *P3), TRUTH, noise=NOISE))
 
 
-def _relative_errors(rows: list[Configuration], job: JobSpec) -> np.ndarray:
-    return np.abs(np.array(steps_s(rows, job)) / np.array(steps_s(rows, TRUTH)) - 1)
+def _relative_errors(rows: list[Configuration], job: JobSpec) -> NDArray[np.float64]:
+    errors: NDArray[np.float64] = np.array(steps_s(rows, job)) / np.array(steps_s(rows, TRUTH)) - 1
+    return np.abs(errors)
 
 
 def test_placements_and_batches_never_measured_are_predicted_within_the_noise() -> None:

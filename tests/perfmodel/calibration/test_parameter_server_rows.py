@@ -1,6 +1,7 @@
 """Parameter-server rows measured on a known truth."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ COMPUTE = {"T4": ComputeProfile(per_sample_s=0.004), "V100": ComputeProfile(per_
 SIZES = (1, 2, 4, 8, 12)
 
 
-def _asp(*fleets: str, **cells: object) -> list[Configuration]:
+def _asp(*fleets: str, **cells: Any) -> list[Configuration]:
     return configurations(Strategy.ASP_PS, *fleets, **cells)
 
 
