@@ -240,3 +240,20 @@ def test_a_typo_in_the_fleet_points_at_its_column() -> None:
     told = _refusal(RESNET, "--fleet", "g4dn.12xlarge + g5.xlage")
 
     assert told.startswith("column 17: unknown instance type 'g5.xlage'; did you mean 'g5.xlarge'?")
+
+
+def test_a_file_with_several_workloads_is_asked_about_one_of_them(tmp_path: Path) -> None:
+    measured = tmp_path / "m.csv"
+    measured.write_text(
+        "strategy,fleet,batch_per_gpu,model,step_s\n"
+        "allreduce,g4dn.xlarge,32,small,0.1\nallreduce,g4dn.xlarge,32,large,0.4\n"
+    )
+    job = tmp_path / "job.yaml"
+    assert _spotwright("calibrate", measured, "-o", job).returncode == 0
+
+    unnamed = _spotwright("predict", job, "--fleet", "g4dn.xlarge")
+    named = _spotwright("predict", job, "--fleet", "g4dn.xlarge", "--model", "large", "--json")
+
+    assert unnamed.returncode == 2
+    assert "choose one with --model: small, large" in unnamed.stderr
+    assert json.loads(named.stdout)["step_s"] == pytest.approx(0.4, rel=1e-3)

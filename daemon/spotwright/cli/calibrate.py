@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spotwright.cli.options import AsJson, CatalogFile
+from spotwright.cli.options import AsJson, CatalogFile, Model
 from spotwright.cli.sources import open_catalog, open_job
 from spotwright.cli.terminal import note, print_json, print_table, write_text
 from spotwright.domain.errors import BadInputError, MissingExtraError
@@ -38,6 +38,7 @@ def calibrate(
         typer.Option(help="Loss log (CSV) to fit the loss law to; needs a --job with goal.loss."),
     ] = None,
     law: Annotated[LawName, typer.Option(help="Which loss law to fit.")] = LawName.SPOTDNN,
+    model: Model = None,
     catalog_file: CatalogFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -50,7 +51,7 @@ def calibrate(
         raise MissingExtraError("calibrate", extra="plan") from error
     table = read_table(measured)
     rows = measurements(table)
-    opened = open_job(job, catalog_file=catalog_file) if job else None
+    opened = open_job(job, catalog_file=catalog_file, model=model) if job else None
     catalog = opened.catalog if opened else open_catalog(Cloud.AWS, file=catalog_file)
     note(f"fitting {len(rows)} rows ...")
     fitted = calibrate_workloads(

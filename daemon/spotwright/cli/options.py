@@ -9,4 +9,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 CatalogFile = Annotated[
     Path | None, typer.Option("--catalog", help="Snapshot file instead of the usual one.")
 ]
+Model = Annotated[
+    str | None, typer.Option("--model", help="Which workload, where a job file holds several.")
+]
 JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="Job file (YAML).")]

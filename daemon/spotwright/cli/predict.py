@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from spotwright.cli.options import AsJson, CatalogFile, JobFile
+from spotwright.cli.options import AsJson, CatalogFile, JobFile, Model
 from spotwright.cli.sources import age_text, open_job
 from spotwright.cli.terminal import note, print_json
 from spotwright.domain.errors import BadInputError
@@ -21,6 +21,7 @@ def predict(
         Path | None, typer.Option(help="CSV of configurations, in the measurements format.")
     ] = None,
     csv: Annotated[Path | None, typer.Option(help="Where the predicted table goes.")] = None,
+    model: Model = None,
     catalog_file: CatalogFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -35,7 +36,7 @@ def predict(
         predict_table(job, configs, csv, catalog_file=catalog_file, as_json=as_json)
         return
     assert fleet is not None
-    opened = open_job(job, catalog_file=catalog_file)
+    opened = open_job(job, catalog_file=catalog_file, model=model)
     from spotwright.cli.prediction_view import prediction_json, print_prediction  # noqa: PLC0415
     from spotwright.perfmodel.predict import predict as predict_fleet  # noqa: PLC0415
     from spotwright.usecases.resolve_fleet import resolve_fleet  # noqa: PLC0415

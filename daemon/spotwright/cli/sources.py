@@ -23,11 +23,12 @@ class JobAndCatalog:
 
     loaded: "LoadedJob"
     catalog: "Catalog"
+    model: str | None = None  # which workload, where the file holds several
 
     @property
     def job(self) -> JobSpec:
-        """The only job of the file."""
-        return self.loaded.spec
+        """The job of the file, or of the model that was chosen."""
+        return self.loaded.of_model(self.model)
 
 
 def open_catalog(cloud: Cloud, *, file: Path | None = None) -> "Catalog":
@@ -49,7 +50,9 @@ def snapshot_store(cloud: Cloud, config: Config) -> "FileSnapshotStore":
     return FileSnapshotStore(cloud, refreshed=config.data_dir / "catalog" / f"{cloud}.json")
 
 
-def open_job(path: Path, *, catalog_file: Path | None = None) -> JobAndCatalog:
+def open_job(
+    path: Path, *, catalog_file: Path | None = None, model: str | None = None
+) -> JobAndCatalog:
     """Read a job file and the catalog of its cloud; names that do not exist are errors."""
     try:
         from spotwright.adapters.jobfile.read import read_job_file  # noqa: PLC0415
@@ -63,7 +66,7 @@ def open_job(path: Path, *, catalog_file: Path | None = None) -> JobAndCatalog:
             check_names(job, catalog)
     except UnknownNameError as error:
         raise loaded.locate(error) from error
-    return JobAndCatalog(loaded, catalog)
+    return JobAndCatalog(loaded, catalog, model)
 
 
 def age_text(observed: datetime) -> str:

@@ -1,7 +1,7 @@
 """How workers slow each other down at the parameter servers: a closed queueing network.
 
-A worker computes, visits the parameter server (PS), and repeats. The server is a chain of stations,
-its inbound link, its CPU and its outbound link, each shared fairly between the workers present:
+A worker computes, visits the parameter server (PS), and repeats. The server is a chain of stations
+(its CPU, or its link inbound and outbound), each shared fairly between the workers present:
 
     visit_s    seconds a lone worker spends at the station
     demand_s   seconds of the whole station that one step consumes; its capacity is 1 / demand_s

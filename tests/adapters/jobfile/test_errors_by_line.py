@@ -167,10 +167,10 @@ def test_a_file_of_several_workloads_asks_which_one_is_meant() -> None:
 
     assert loaded.of_model("b").workload.strategy == "serverless"  # which needs no data set here
     with pytest.raises(
-        JobFileError, match=r"job\.yaml: it has several workloads; choose one of a, b"
+        JobFileError, match=r"job\.yaml: it has several workloads; choose one with --model: a, b"
     ):
         _ = loaded.spec
-    with pytest.raises(JobFileError, match="it has no workload 'c'; choose one of a, b"):
+    with pytest.raises(JobFileError, match="it has no workload 'c'; choose one with --model: a, b"):
         loaded.of_model("c")
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spotwright.domain.errors import CannotFitError
 from spotwright.domain.workload import ModelSize, Strategy, Workload
 from spotwright.perfmodel.interruption import checkpoint_s
 from spotwright.perfmodel.laws.checkpoint_law import (
@@ -15,7 +16,6 @@ from spotwright.perfmodel.laws.checkpoint_law import (
     CheckpointRow,
     fit_checkpoint_law,
 )
-from spotwright.domain.errors import CannotFitError
 
 PUBLISHED = [  # weight file in MiB, index file in kB, mean seconds
     (5.3, 5.42, 3.79),

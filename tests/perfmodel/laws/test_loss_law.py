@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spotwright.domain.errors import UnreachableTargetError
+from spotwright.domain.errors import CannotFitError, UnreachableTargetError
 from spotwright.domain.workload import SpotdnnLoss
-from spotwright.domain.errors import CannotFitError
 from spotwright.perfmodel.laws.loss_law import fit_cynthia_loss, fit_spotdnn_loss
 from spotwright.perfmodel.laws.loss_rows import LossRow
 

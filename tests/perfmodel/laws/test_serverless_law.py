@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spotwright.domain.workload import ServerlessLaw
 from spotwright.domain.errors import CannotFitError
+from spotwright.domain.workload import ServerlessLaw
 from spotwright.perfmodel.laws.serverless_law import (
     Identified,
     ServerlessFit,

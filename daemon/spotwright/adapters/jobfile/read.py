@@ -38,7 +38,7 @@ class LoadedJob:
             return self.specs[model]
         models = ", ".join(self.specs)
         problem = f"it has no workload {model!r}" if model else "it has several workloads"
-        raise JobFileError(f"{problem}; choose one of {models}", path=self.tree.path)
+        raise JobFileError(f"{problem}; choose one with --model: {models}", path=self.tree.path)
 
     def locate(self, error: UnknownNameError) -> JobFileError:
         """Point an unknown name at the line of the file that uses it."""
