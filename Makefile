@@ -6,6 +6,7 @@ DATA   ?= ../shared/data
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
 .PHONY: help demo test check bench bench-accuracy proto catalog soak format clean
 
 help: ## list the targets
@@ -17,8 +18,8 @@ demo: $(VENV)/.demo ## read an example job and show what it may rent
 test: $(VENV)/.dev ## install what the tests need and run all of them
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak" tests
 
-soak: $(VENV)/.dev ## the long versions: large counts, long outages
-	$(BIN)/python -m pytest -m soak tests
+soak: $(VENV)/.dev ## the long versions: large markets, many rows, thousands of drawn examples
+	$(BIN)/python -m pytest -n 2 --timeout 1800 --hypothesis-profile soak -m "soak or hypothesis" tests
 
 check: $(VENV)/.dev ## lint, types, import rules, generated code, protos
 	$(BIN)/ruff check .
@@ -47,13 +48,15 @@ catalog: $(VENV)/.dev ## make the bundled catalog anew from the figures in $(DAT
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .benchmarks
 
-$(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+# Not bin/python: a venv that failed for want of pip has one all the same.
+$(VENV)/.made:
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
 
-$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.demo: pyproject.toml constraints.txt $(VENV)/.made
 	$(PIP) -e '.[plan]'
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.made
 	$(PIP) -e '.[dev]'
 	@touch $@

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ RETIRED_FAMILIES = ("g3", "g3s", "p2", "p3")
 
 @dataclass(frozen=True, slots=True)
 class RetiredPrices:
-    """Prices per type and zone, and the day each family was last listed."""
+    """Last prices per type and zone, and when the oldest of them was listed, by type."""
 
     prices: tuple[ZonePrice, ...]
-    last_day: Mapping[str, str]
+    oldest_time: Mapping[str, datetime]
 
 
 def read_retired_prices(path: Path) -> RetiredPrices:
@@ -27,7 +28,7 @@ def read_retired_prices(path: Path) -> RetiredPrices:
     table = pq.read_table(path)
     pattern = rf"^({'|'.join(RETIRED_FAMILIES)})\."
     rows = table.filter(pc.match_substring_regex(table["instance_type"], pattern)).to_pylist()
-    return RetiredPrices(prices=tuple(_last_prices(rows)), last_day=_last_days(rows))
+    return RetiredPrices(prices=tuple(_last_prices(rows)), oldest_time=_oldest_times(rows))
 
 
 def _last_prices(rows: Iterable[Mapping[str, Any]]) -> Iterable[ZonePrice]:
@@ -41,10 +42,13 @@ def _last_prices(rows: Iterable[Mapping[str, Any]]) -> Iterable[ZonePrice]:
         yield ZonePrice(*key, known.get("ondemand_price"), known.get("spot_price"))
 
 
-def _last_days(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    days: dict[str, str] = {}
-    for row in rows:
-        if row["spot_price"] is not None or row["ondemand_price"] is not None:
-            family = row["instance_type"].partition(".")[0]
-            days[family] = max(days.get(family, ""), row["timestamp"].date().isoformat())
-    return days
+def _oldest_times(rows: Iterable[Mapping[str, Any]]) -> dict[str, datetime]:
+    last: dict[tuple[str, str, str], datetime] = {}
+    for row in rows:  # sorted by type, zone and time
+        for column in ("ondemand_price", "spot_price"):
+            if row[column] is not None:
+                last[row["instance_type"], row["az"], column] = row["timestamp"]
+    oldest: dict[str, datetime] = {}
+    for (name, _, _), time in last.items():
+        oldest[name] = min(time, oldest.get(name, time))
+    return oldest

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from aws_history import RetiredPrices, read_retired_prices
+from aws_history import read_retired_prices
 from collected_tables import (
     MBPS_PER_GBPS,
     MBPS_PER_GBYTE_PER_S,
@@ -27,6 +27,7 @@ REGIONS = frozenset({"us-east-1", "us-east-2", "us-west-2", "eu-west-1", "ap-nor
 FILLED_IN_FOR_EVERY_ZONE = "p4de.24xlarge"
 # Midpoints of the advisor's buckets; the last has no upper end and counts as 30 %.
 FRACTION_BY_BUCKET = {"0": 0.025, "1": 0.075, "2": 0.125, "3": 0.175, "4": 0.30}
+OBSERVED = datetime(2026, 8, 22, 14, 28, tzinfo=UTC)
 SOURCES = {
     "gpus": "published data sheets, entered by hand; peaks, not achieved rates",
     "instance_types": (
@@ -45,6 +46,11 @@ SOURCES = {
         " every zone. No on-demand price in Local Zones: the source repeats the region's, which"
         " is too low (spot prices there exceed it)"
     ),
+    "retired_prices": (
+        "git history of skypilot-org/skypilot-catalog v5 to v7: the last price listed per zone and"
+        " market. They are of different days; retired_price_times has the oldest of each type, and"
+        " a refresh leaves them as they are. us-east-2 is not in that history"
+    ),
 }
 
 
@@ -59,8 +65,9 @@ def build(data: Path) -> Snapshot:
     advisor = read_table(data / "aws_spot_advisor.csv")
     return Snapshot(
         cloud=Cloud.AWS,
-        catalog_time=datetime(2026, 8, 22, 14, 28, tzinfo=UTC),
-        sources=SOURCES | _dated_sources(retired, advisor),
+        price_times=dict.fromkeys(REGIONS, OBSERVED),
+        retired_price_times=retired.oldest_time,
+        sources=SOURCES | _dated_sources(advisor),
         gpus=gpus.gpus,
         instance_types=types,
         prices=tuple(chain((_price(row) for row in rows), retired.prices)),
@@ -164,14 +171,9 @@ def _fractions(
     }
 
 
-def _dated_sources(retired: RetiredPrices, advisor: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    days = ", ".join(f"{family} {day}" for family, day in sorted(retired.last_day.items()))
+def _dated_sources(advisor: Iterable[Mapping[str, str]]) -> dict[str, str]:
     snapshots = ", ".join(sorted({row["snapshot_date"] for row in advisor}))
     return {
-        "retired_prices": (
-            "git history of skypilot-org/skypilot-catalog v5 to v7: the last price listed per zone"
-            f" and market; newest price seen: {days}; us-east-2 is not in that history"
-        ),
         "interruption": (
             f"AWS Spot Instance Advisor as committed on {snapshots}; the newest that lists the"
             " region and type. Bucket midpoints 0.025, 0.075, 0.125, 0.175; above 20 % counts as"

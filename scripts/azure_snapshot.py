@@ -23,6 +23,7 @@ MI25_SHARE_BY_TYPE = {
     "Standard_NV32as_v4": 1.0,
 }
 NVLINK_PREFIX = "Standard_ND"
+OBSERVED = datetime(2024, 8, 19, tzinfo=UTC)
 SOURCES = {
     "gpus": "published data sheets, entered by hand; peaks, not achieved rates",
     "instance_types": (
@@ -45,7 +46,8 @@ def build(data: Path) -> Snapshot:
     rows = [_corrected(row) for row in _wanted(read_offers(data / "azure_gpu_offers.csv.gz"))]
     return Snapshot(
         cloud=Cloud.AZURE,
-        catalog_time=datetime(2024, 8, 19, tzinfo=UTC),
+        price_times={row.region: OBSERVED for row in rows},
+        retired_price_times={},
         sources=SOURCES,
         gpus=gpus.gpus,
         instance_types={row.instance_type: _instance_type(row, gpus) for row in rows},

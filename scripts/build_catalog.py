@@ -21,6 +21,8 @@ from spotwright.domain.hardware import Cloud
 def main() -> None:
     """Build all three snapshots and say how large they are."""
     args = _arguments()
+    if not (args.data / "aws_gpu_offers.csv.gz").is_file():
+        sys.exit(f"no collected tables in {args.data}: pass --data FOLDER (make: DATA=FOLDER)")
     for build in (aws_snapshot.build, gcp_snapshot.build, azure_snapshot.build):
         snapshot = build(args.data)
         path = args.out / f"{snapshot.cloud}.json"

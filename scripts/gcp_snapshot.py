@@ -24,6 +24,7 @@ PARAMETER_SERVERS = frozenset(
 # Families whose GPUs are joined by NVLink; L4, T4, P4, P100 and RTX PRO 6000 are not.
 NVLINK_PREFIXES = ("a2-", "a3-", "a4-")
 NVLINK_ATTACHED_GPUS = frozenset({"V100"})
+OBSERVED = datetime(2026, 8, 21, 22, 0, tzinfo=UTC)
 SOURCES = {
     "gpus": "published data sheets, entered by hand; peaks, not achieved rates",
     "instance_types": (
@@ -45,7 +46,8 @@ def build(data: Path) -> Snapshot:
     rows = list(_complete(read_offers(data / "gcp_gpu_offers.csv.gz")))
     return Snapshot(
         cloud=Cloud.GCP,
-        catalog_time=datetime(2026, 8, 21, 22, 0, tzinfo=UTC),
+        price_times={row.region: OBSERVED for row in rows},
+        retired_price_times={},
         sources=SOURCES,
         gpus=gpus.gpus,
         instance_types={row.instance_type: _instance_type(row, gpus) for row in rows},

@@ -36,7 +36,7 @@ def main() -> None:
     started_s, product = time.perf_counter(), Product()
     one_server, ps_rows = _parameter_servers(product, measured)
     left_out, far, ring_rows = _allreduce(product, measured)
-    laws = small_law_rows(measured)
+    laws = small_law_rows(product, measured)
     _print_topic("Small laws", laws)
     _print_topic("spotDNN as published", spotdnn_rows(product))
     if options.plots is not None:

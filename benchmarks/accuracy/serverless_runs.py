@@ -37,6 +37,8 @@ class Task:
     def workload(self) -> Workload:
         """The task in the project's terms."""
         law = ServerlessLaw(
+            samples_per_s_per_mb=self.speed[0],
+            samples_per_s_offset=self.speed[1],
             storage_mbps_per_mb=STORAGE_SLOPE,
             storage_mbps_offset=STORAGE_OFFSET,
             storage_max_mbps=STORAGE_SLOPE * STORAGE_KNEE_MB + STORAGE_OFFSET,

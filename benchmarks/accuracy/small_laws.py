@@ -4,7 +4,8 @@
     checkpoint   CM-DARE's 60 saves, one model left out at a time
     FLOPs        CM-DARE's 11 models on each of two GPUs, one model left out at a time
 
-All figures are mean absolute percentage errors. Run as
+The FLOPs law is asked as a user asks it: the other models are calibrated, the one left out is
+predicted from its size and FLOPs. All figures are mean absolute percentage errors. Run as
 `python -m benchmarks.accuracy.small_laws ../shared/data/measured`.
 """
 
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.accuracy.product import Product
 from benchmarks.accuracy.serverless_runs import left_out_errors, published_errors, read_runs
 from benchmarks.accuracy.table import Row, print_rows
 from spotwright.perfmodel.laws.checkpoint_law import (
@@ -22,7 +24,6 @@ from spotwright.perfmodel.laws.checkpoint_law import (
     CheckpointRow,
     fit_checkpoint_law,
 )
-from spotwright.perfmodel.laws.flops_law import ModelFacts, fit_flops_law
 
 SERVERLESS_TARGET, CHECKPOINT_TARGET, FLOPS_TARGET = 6.0, 8.0, 9.0
 PUBLISHED_FLOPS = {"K80": 10.0, "P100": 13.8}  # CM-DARE's own regression, one per GPU
@@ -32,17 +33,15 @@ FLOPS_NOTES = {  # research with the forms weighed by their error inside each tr
 }
 BATCH = 128
 
-Point = tuple[ModelFacts, float]
-
 
 def mape(errors: Sequence[float]) -> float:
     """Return the mean absolute error in percent from signed fractions."""
     return 100 * float(np.mean(np.abs(errors)))
 
 
-def small_law_rows(data: Path) -> list[Row]:
+def small_law_rows(product: Product, data: Path) -> list[Row]:
     """Return all rows of this module."""
-    return [*serverless_rows(data), checkpoint_row(data), *flops_rows(data)]
+    return [*serverless_rows(data), checkpoint_row(data), *flops_rows(product, data)]
 
 
 def serverless_rows(data: Path) -> list[Row]:
@@ -95,18 +94,21 @@ def checkpoint_row(data: Path) -> Row:
     )
 
 
-def flops_rows(data: Path) -> list[Row]:
+def flops_rows(product: Product, data: Path) -> list[Row]:
     """Compare with a linear regression on FLOPs, refitted alike, and with CM-DARE's figures."""
     rows = []
-    for gpu, points in read_models(data / "cmdare_single_gpu_models.csv").items():
+    for gpu, models in read_models(data / "cmdare_single_gpu_models.csv").items():
+        jobs = product.calibrate(models)
         ours, line = [], []
-        for i, (facts, step_s) in enumerate(points):
-            rest = points[:i] + points[i + 1 :]
-            ours.append(fit_flops_law(rest).step_s(facts) / step_s - 1)
-            line.append(_line_on_flops(rest, facts) / step_s - 1)
+        for model in models:
+            others = {name: job for name, job in jobs.items() if name != model["model"]}
+            (found,) = product.predict([model], others)
+            ours.append(found.step_s.mid / float(model["step_s"]) - 1)
+            rest = [other for other in models if other is not model]
+            line.append(_line_on_flops(rest, model) / float(model["step_s"]) - 1)
         rows.append(
             Row(
-                what=f"step time from FLOPs, {gpu}, {len(points)} models",
+                what=f"step time from FLOPs, {gpu}, {len(models)} models",
                 unit="%",
                 ours=mape(ours),
                 target=FLOPS_TARGET,
@@ -117,26 +119,31 @@ def flops_rows(data: Path) -> list[Row]:
     return rows
 
 
-def read_models(path: Path) -> dict[str, list[Point]]:
-    """Return the measured models by GPU; one row lacks its tensors, which the other GPU's has."""
+def read_models(path: Path) -> dict[str, list[dict[str, str]]]:
+    """Return rows of a measurements file by GPU; a row without tensors has the other GPU's."""
     table = _read(path)
     tensors = {record["model"]: record["n_tensors"] for record in table if record["n_tensors"]}
-    points: dict[str, list[Point]] = {}
+    models: dict[str, list[dict[str, str]]] = {}
     for record in table:
-        facts = ModelFacts(
-            flops_per_sample=float(record["model_flops_per_image"]),
-            batch=BATCH,
-            tensor_count=float(tensors[record["model"]]),
-            parameter_bytes=4 * float(record["n_params"]),
-        )
-        points.setdefault(record["gpu"], []).append((facts, float(record["step_time_s"])))
-    return points
+        cells = {
+            "strategy": "asp-ps",
+            "model": record["model"],
+            "fleet": record["gpu"],
+            "batch_per_gpu": str(BATCH),
+            "ps_count": "1",
+            "parameter_bytes": str(4 * float(record["n_params"])),
+            "tensor_count": tensors[record["model"]],
+            "flops_per_sample": record["model_flops_per_image"],
+            "step_s": record["step_time_s"],
+        }
+        models.setdefault(record["gpu"], []).append(cells)
+    return models
 
 
-def _line_on_flops(points: Sequence[Point], facts: ModelFacts) -> float:
-    flops = [known.flops_per_sample for known, _ in points]
-    slope, intercept = np.polyfit(flops, [step_s for _, step_s in points], 1)
-    return float(intercept + slope * facts.flops_per_sample)
+def _line_on_flops(known: Sequence[dict[str, str]], model: dict[str, str]) -> float:
+    flops = [float(other["flops_per_sample"]) for other in known]
+    slope, intercept = np.polyfit(flops, [float(other["step_s"]) for other in known], 1)
+    return float(intercept + slope * float(model["flops_per_sample"]))
 
 
 def _save(record: dict[str, str]) -> CheckpointRow:
@@ -161,4 +168,4 @@ def _read(path: Path) -> list[dict[str, str]]:
 
 
 if __name__ == "__main__":
-    print_rows(small_law_rows(Path(sys.argv[1])))
+    print_rows(small_law_rows(Product(), Path(sys.argv[1])))

@@ -39,7 +39,8 @@ def replicated_market(offer_count: int) -> Snapshot:
     rows = [p for p in bundled.prices if p.on_demand_usd_per_hour and p.spot_usd_per_hour]
     copies = -(-offer_count // (2 * len(rows)))
     prices = [_copy(row, number) for number in range(copies) for row in rows]
-    return replace(bundled, prices=tuple(prices[: offer_count // 2]))
+    times = dict.fromkeys((price.region for price in prices), bundled.catalog_time)
+    return replace(bundled, prices=tuple(prices[: offer_count // 2]), price_times=times)
 
 
 def _copy(row: ZonePrice, number: int) -> ZonePrice:

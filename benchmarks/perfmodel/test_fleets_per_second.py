@@ -2,8 +2,9 @@
 
 Seven instance types, up to ten of each (the synthetic reference problem in the shape of spotDNN),
 with the loss law, duration and cost. Targets: 3,000,000 fleets/s with spotDNN's contention formula,
-150,000 with the queueing network. On two shared virtual cores (Xeon, Python 3.11, numpy 2) they
-were 6 to 9 and 1.1 to 1.7 million per second of process CPU time.
+150,000 with the queueing network. They are printed beside what was found and not asserted: the
+figure depends on the machine. On two shared virtual cores (Xeon, Python 3.11, numpy 2) they were
+6 to 9 and 1.1 to 1.7 million per second of process CPU time.
 """
 
 import time
@@ -31,7 +32,7 @@ from spotwright.usecases.resolve_fleet import resolve_fleet
 JOB_FILE = Path(__file__).parents[2] / "examples/papers/resnet110.yaml"
 TYPES = ["p3.2xlarge", "p2.8xlarge", "g4dn.12xlarge", "g4dn.4xlarge", "g3.16xlarge", "g3.8xlarge",
          "g3.4xlarge"]  # fmt: skip
-TARGETS = {Contention.SPOTDNN: 3_000_000, Contention.QUEUEING: 150_000}
+TARGETS_PER_S = {Contention.SPOTDNN: 3_000_000, Contention.QUEUEING: 150_000}
 
 
 def reference_job(contention: Contention) -> JobSpec:
@@ -59,7 +60,12 @@ def chosen(fleet: Fleet, counts: NDArray[np.float64]) -> Fleet:
 @pytest.mark.parametrize(
     ("contention", "count"), [(Contention.SPOTDNN, 500_000), (Contention.QUEUEING, 100_000)]
 )
-def test_fleets_per_second(benchmark: BenchmarkFixture, contention: Contention, count: int) -> None:
+def test_fleets_per_second(
+    benchmark: BenchmarkFixture,
+    capsys: pytest.CaptureFixture[str],
+    contention: Contention,
+    count: int,
+) -> None:
     catalog, job = Catalog(load_snapshot(bundled_path(Cloud.AWS))), reference_job(contention)
     fleet, counts = resolve_fleet(" + ".join(TYPES), job, catalog), random_fleets(count)
     workers = [
@@ -78,9 +84,11 @@ def test_fleets_per_second(benchmark: BenchmarkFixture, contention: Contention, 
 
     found = benchmark.pedantic(timed, rounds=7, warmup_rounds=1)
 
-    benchmark.extra_info["fleets_per_cpu_s"] = round(count / min(cpu_s))
+    benchmark.extra_info["fleets_per_cpu_s"] = fleets_per_s = round(count / min(cpu_s))
+    with capsys.disabled():
+        target = f"target {TARGETS_PER_S[contention]:,}"
+        print(f"\n{contention}: {fleets_per_s:,} fleets per CPU second ({target})")
     for i in (0, count // 2, count - 1):
         one = predict(job, chosen(fleet, counts[:, i]), catalog.gpu)
         assert one.cost_usd is not None
         assert found.cost_usd[i] == pytest.approx(one.cost_usd.mid)
-    assert count / min(cpu_s) >= TARGETS[contention]

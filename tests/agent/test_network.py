@@ -49,3 +49,21 @@ def test_a_speed_the_driver_does_not_tell_is_unknown_not_zero(
 
 def test_a_host_without_sysfs_has_no_interfaces_to_tell_of(tmp_path: Path) -> None:
     assert read_interfaces(tmp_path / "absent") == []
+
+
+@pytest.mark.parametrize("gone", ["statistics/rx_bytes", "statistics/tx_bytes"])
+def test_an_interface_that_vanishes_while_it_is_read_is_left_out(tmp_path: Path, gone: str) -> None:
+    interface(tmp_path, "ens5", speed="25000\n")
+    interface(tmp_path, "ens6", speed="25000\n")
+    (tmp_path / "ens5" / gone).unlink()
+
+    assert [found.name for found in read_interfaces(tmp_path)] == ["ens6"]
+
+
+def test_counters_that_cannot_be_read_for_another_reason_are_an_error(tmp_path: Path) -> None:
+    interface(tmp_path, "ens5", speed="25000\n")
+    (tmp_path / "ens5/statistics/rx_bytes").unlink()
+    (tmp_path / "ens5/statistics/rx_bytes").mkdir()
+
+    with pytest.raises(IsADirectoryError):
+        read_interfaces(tmp_path)

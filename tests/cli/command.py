@@ -1,12 +1,20 @@
 """The installed `spotwright` command, run as a user runs it."""
 
+import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from spotwright.cli.entry import main
 
 SPOTWRIGHT = Path(sys.executable).with_name("spotwright")
 
@@ -19,7 +27,7 @@ def clean_environment(**changes: str) -> dict[str, str]:
 
 def spotwright(
     *arguments: str | Path, environment: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+) -> CompletedProcess[str]:
     return subprocess.run(
         [SPOTWRIGHT, *arguments],
         capture_output=True,
@@ -29,6 +37,22 @@ def spotwright(
     )
 
 
+def spotwright_here(*arguments: str | Path) -> CompletedProcess[str]:
+    """Run the command in this process: no interpreter to start, and every warning is an error."""
+    out, told = io.StringIO(), io.StringIO()
+    with (
+        patch.object(sys, "argv", ["spotwright", *map(str, arguments)]),
+        patch.dict(os.environ, clean_environment(), clear=True),
+        redirect_stdout(out),
+        redirect_stderr(told),
+        pytest.raises(SystemExit) as end,
+    ):
+        main()
+    code = end.value.code
+    assert isinstance(code, int)
+    return CompletedProcess(arguments, code, out.getvalue(), told.getvalue())
+
+
 def printed_json(*arguments: str | Path) -> Any:
     """Return the JSON a command prints, having checked that it prints nothing else."""
     done = spotwright(*arguments, "--json")
@@ -36,7 +60,7 @@ def printed_json(*arguments: str | Path) -> Any:
     return json.loads(done.stdout)
 
 
-def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def python(code: str, *arguments: str) -> CompletedProcess[str]:
     """Run code in a new interpreter whose command line is `arguments`."""
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],

@@ -4,21 +4,24 @@ import csv
 import io
 import json
 import os
-import sys
 import threading
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from subprocess import CompletedProcess
-from unittest.mock import patch
 
 import pytest
 
 from spotwright.adapters.jobfile.read import read_job_file
-from spotwright.cli.entry import main
+from spotwright.cli.calibrate import LawName
 from spotwright.domain.job import Placement, Target, TargetKind
 from spotwright.domain.measurement import Measurement
-from spotwright.domain.workload import AllreduceTuning, ComputeProfile, ParameterServing, Strategy
-from tests.cli.command import clean_environment, spotwright
+from spotwright.domain.workload import (
+    AllreduceTuning,
+    ComputeProfile,
+    NoiseScaleLaw,
+    ParameterServing,
+    Strategy,
+)
+from tests.cli.command import spotwright, spotwright_here
 from tests.perfmodel.calibration.synthetic_rows import (
     configurations,
     measure,
@@ -58,25 +61,9 @@ def _ring(model: str | None = None, *, noise: float = 0.01) -> list[Measurement]
     return measure(rows, REAL, noise=noise)
 
 
-def _spotwright(*arguments: str | Path) -> CompletedProcess[str]:
-    """Run the command in this process: no interpreter to start, and every warning is an error."""
-    out, told = io.StringIO(), io.StringIO()
-    with (
-        patch.object(sys, "argv", ["spotwright", *map(str, arguments)]),
-        patch.dict(os.environ, clean_environment(), clear=True),
-        redirect_stdout(out),
-        redirect_stderr(told),
-        pytest.raises(SystemExit) as end,
-    ):
-        main()
-    code = end.value.code
-    assert isinstance(code, int)
-    return CompletedProcess(arguments, code, out.getvalue(), told.getvalue())
-
-
 def _calibrate(folder: Path, text: str, *options: str | Path) -> CompletedProcess[str]:
     (folder / "m.csv").write_text(text)
-    return _spotwright("calibrate", folder / "m.csv", "-o", folder / "job.yaml", *options)
+    return spotwright_here("calibrate", folder / "m.csv", "-o", folder / "job.yaml", *options)
 
 
 def _table(text: str) -> list[dict[str, str]]:
@@ -152,7 +139,7 @@ def test_several_models_go_into_one_file_and_each_row_finds_its_own(tmp_path: Pa
 
     assert _calibrate(tmp_path, text).returncode == 0
     job = tmp_path / "job.yaml"
-    table = _spotwright("predict", job, "--configs", tmp_path / "m.csv")
+    table = spotwright_here("predict", job, "--configs", tmp_path / "m.csv")
 
     specs = read_job_file(job).specs
     assert list(specs) == ["small", "large/allreduce", "large/asp-ps"]
@@ -182,7 +169,7 @@ def test_a_base_job_keeps_its_goal_and_limits(tmp_path: Path) -> None:
 def test_the_written_job_is_one_that_predicts_a_fleet(tmp_path: Path, strategy: str) -> None:
     _calibrate(tmp_path, GOOD.replace("asp-ps", strategy))
 
-    done = _spotwright("predict", tmp_path / "job.yaml", "--fleet", "g4dn.xlarge*2", "--json")
+    done = spotwright_here("predict", tmp_path / "job.yaml", "--fleet", "g4dn.xlarge*2", "--json")
 
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["groups"][0]["compute_source"] == "measured"
@@ -216,7 +203,7 @@ def test_bad_rows_are_exit_2_and_leave_an_older_job_alone(
 
 @pytest.mark.parametrize("name", ["absent.csv", "."])
 def test_what_is_no_file_is_exit_2(tmp_path: Path, name: str) -> None:
-    done = _spotwright("calibrate", tmp_path / name, "-o", tmp_path / "job.yaml")
+    done = spotwright_here("calibrate", tmp_path / name, "-o", tmp_path / "job.yaml")
 
     assert done.returncode == 2
     assert "cannot be read" in done.stderr
@@ -232,7 +219,7 @@ def test_an_output_that_cannot_be_written_is_a_clean_error(
 ) -> None:
     (tmp_path / "m.csv").write_text(GOOD)
 
-    done = _spotwright("calibrate", tmp_path / "m.csv", "-o", tmp_path / output)
+    done = spotwright_here("calibrate", tmp_path / "m.csv", "-o", tmp_path / output)
 
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == f"error: cannot write {tmp_path / output}: {reason}"
@@ -259,3 +246,78 @@ def test_a_link_is_followed_and_a_pipe_stays_a_pipe(tmp_path: Path) -> None:
     assert (tmp_path / "pipe").is_fifo()
     assert heard == [(tmp_path / "real.yaml").read_text()]
     assert heard[0].startswith("# Fitted by")
+
+
+@pytest.mark.parametrize("output", ["m.csv", "./m.csv", "link.csv"])
+def test_the_measurements_are_not_overwritten_by_the_job(tmp_path: Path, output: str) -> None:
+    (tmp_path / "m.csv").write_text(GOOD)
+    (tmp_path / "link.csv").symlink_to("m.csv")
+
+    done = spotwright_here("calibrate", tmp_path / "m.csv", "-o", tmp_path / output)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "would overwrite what is read" in done.stderr
+    assert (tmp_path / "m.csv").read_text() == GOOD
+
+
+def _loss_log() -> str:
+    """Return a log that reaches a loss of 0.5 after 500 * (1 + 256 / batch) steps."""
+    rows = [
+        f"{step},{0.5 * 500 * (1 + 256 / batch) / step},1,{batch}\n"
+        for batch in (64, 256, 1024)
+        for step in range(10, 4000, 10)
+    ]
+    return "step,loss,worker_count,weighted_batch\n" + "".join(rows)
+
+
+def _with_goal_of_loss(folder: Path) -> Path:
+    """Write the calibrated job with a loss for its goal and a law to be replaced."""
+    _calibrate(folder, GOOD)
+    older = "  convergence: {law: cynthia, k0: 1, k1: 0.1}\ngoal:\n  loss: 0.5\n"
+    text = (folder / "job.yaml").read_text()
+    assert "goal:\n  steps: 10000\n" in text
+    (folder / "base.yaml").write_text(text.replace("goal:\n  steps: 10000\n", older))
+    return folder / "base.yaml"
+
+
+@pytest.mark.parametrize("law", [str(name) for name in LawName])
+def test_every_law_on_offer_has_a_fit_behind_it(tmp_path: Path, law: str) -> None:
+    base = _with_goal_of_loss(tmp_path)
+    (tmp_path / "log.csv").write_text(_loss_log())
+
+    done = _calibrate(tmp_path, GOOD, "--job", base, "--losses", tmp_path / "log.csv", "--law", law)
+
+    if law == "spotdnn":  # the log has one number of workers
+        assert done.returncode == 2
+        assert "another number of workers" in done.stderr
+        return
+    assert done.returncode == 0
+    assert f"{law} law, iterations to the goal within" in done.stderr
+
+
+def test_a_log_of_several_batches_gives_the_noise_scale(tmp_path: Path) -> None:
+    base = _with_goal_of_loss(tmp_path)
+    (tmp_path / "log.csv").write_text(_loss_log())
+    losses = ("--losses", tmp_path / "log.csv", "--law", "noise-scale")
+
+    done = _calibrate(tmp_path, GOOD, "--job", base, *losses)
+
+    assert done.returncode == 0
+    law = read_job_file(tmp_path / "job.yaml").spec.workload.convergence
+    assert isinstance(law, NoiseScaleLaw)
+    assert law.noise_scale_samples == pytest.approx(256, rel=0.06)
+
+
+def test_a_loss_law_needs_a_goal_of_a_loss(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(_loss_log())
+
+    done = _calibrate(tmp_path, GOOD, "--losses", tmp_path / "log.csv")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "set goal.loss" in done.stderr
+
+
+def test_the_written_job_is_planned_at_sustained_rates(tmp_path: Path) -> None:
+    _calibrate(tmp_path, GOOD)
+
+    assert "network" not in (tmp_path / "job.yaml").read_text()

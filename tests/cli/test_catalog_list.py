@@ -75,7 +75,7 @@ def test_flags_keep_what_they_say_cheapest_first(
     assert printed_json("catalog", "list", *flags)["offers"] == expected != []
 
 
-def test_a_job_keeps_what_its_limits_allow() -> None:
+def test_a_job_keeps_what_its_limits_allow_and_its_memory_fits() -> None:
     found = printed_json("catalog", "list", "--job", EXAMPLE)["offers"]
 
     assert sorted(found, key=_order) == sorted(
@@ -85,6 +85,7 @@ def test_a_job_keeps_what_its_limits_allow() -> None:
             if current_gpu(offer)
             and offer["region"] == "us-east-1"
             and offer["gpu_name"] in ("T4", "A10G", "L4", "L40S")
+            and offer["gpu_memory_gib"] > 7.8  # what 128 images of ResNet-50 take
         ),
         key=_order,
     )

@@ -6,6 +6,7 @@ import pty
 import subprocess
 import termios
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from spotwright.domain import errors
 from tests.cli.command import SPOTWRIGHT, clean_environment, python, spotwright
 
 HEAVY = {"numpy", "pydantic", "yaml", "ortools", "boto3", "grpc", "scipy", "google", "sqlalchemy"}
+RESNET = ["examples/resnet50.yaml", "--fleet", "g5.xlarge"]
 RUN = "from spotwright.cli.entry import main; main()"
 WITHOUT = """
 import sys
@@ -90,6 +92,8 @@ def test_nothing_heavy_is_imported_to_show_help() -> None:
         ({"numpy"}, ["catalog", "list"], "plan"),
         ({"numpy"}, ["catalog", "show", "g5.xlarge"], "plan"),
         ({"yaml"}, ["catalog", "list", "--job", "examples/resnet50.yaml"], "plan"),
+        ({"numpy"}, ["predict", *RESNET], "plan"),
+        ({"scipy"}, ["predict", *RESNET], "plan"),
         ({"boto3", "botocore"}, ["catalog", "refresh"], "aws"),
     ],
 )
@@ -99,6 +103,58 @@ def test_a_missing_extra_is_named(hidden: set[str], arguments: list[str], extra:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: ")
     assert done.stderr.endswith(f"pip install 'spotwright[{extra}]'\n")
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("spotwright.cli.app", ["--help"]),
+        ("spotwright.adapters.catalog.catalog", ["catalog", "list"]),
+        ("spotwright.adapters.jobfile.quantities", ["schema", "job"]),
+        ("spotwright.usecases.predict_fleet", ["predict", *RESNET]),
+        ("spotwright.adapters.jobfile.read", ["predict", *RESNET]),
+    ],
+)
+def test_a_module_of_our_own_that_is_missing_is_not_taken_for_an_extra(
+    module: str, arguments: list[str]
+) -> None:
+    done = python(f"import sys; sys.modules[{module!r}] = None\n" + RUN, *arguments)
+
+    assert done.returncode == 1
+    assert module in done.stderr.splitlines()[-1]
+    assert "pip install" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["-h"], ["--version"], ["schema", "job"], ["catalog", "list"], ["catalog", "list", "--json"]],
+)
+def test_a_full_disk_is_one_line_and_exit_1(arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [SPOTWRIGHT, *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env=clean_environment(),
+        )
+
+    assert done.returncode == 1
+    told = [line for line in done.stderr.splitlines() if " offers; prices of " not in line]
+    assert told == ["error: cannot write the result: No space left on device"]
+
+
+def test_a_stdout_that_the_shell_closed_is_nobodys_fault() -> None:
+    done = subprocess.run(
+        ["sh", "-c", '"$0" --version >&-', SPOTWRIGHT],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=clean_environment(),
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import pwd
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,27 @@ def test_the_environment_wins_over_the_file_setting_by_setting(tmp_path: Path) -
     config = read_config(env | {"SPOTWRIGHT_DATA_DIR": "/run/x", "SPOTWRIGHT_CATALOG": ""})
 
     assert (config.catalog, config.data_dir) == (Path("/srv/aws.json"), Path("/run/x"))
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [("~/prices.json", "prices.json"), ("~", "."), ("~/a/../b", "a/../b")],
+)
+def test_a_tilde_is_the_home_folder_in_the_file_and_in_the_environment(
+    tmp_path: Path, written: str, expected: str
+) -> None:
+    env = _write(tmp_path, f'catalog = "{written}"\n')
+
+    config = read_config(env | {"SPOTWRIGHT_DATA_DIR": written})
+
+    assert config.catalog == config.data_dir == tmp_path / expected
+
+
+def test_the_tilde_of_somebody_else_is_their_home(tmp_path: Path) -> None:
+    config = read_config(_write(tmp_path, 'catalog = "~root/aws.json"\ndata_dir = "~nobodyhere"\n'))
+
+    assert config.catalog == Path(pwd.getpwnam("root").pw_dir) / "aws.json"
+    assert config.data_dir == Path("~nobodyhere")
 
 
 def test_the_xdg_folders_are_honoured(tmp_path: Path) -> None:

@@ -3,18 +3,12 @@
 import csv
 import io
 import json
-import os
-import sys
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from subprocess import CompletedProcess
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
-from spotwright.cli.entry import main
-from tests.cli.command import clean_environment, printed_json
+from tests.cli.command import printed_json, spotwright_here
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FLEETS = {
@@ -30,7 +24,8 @@ FLEETS = {
     "papers/vgg19.yaml": "p3.2xlarge*2 + g3.4xlarge*2",
 }
 KEYS = {
-    "strategy", "fleet", "step_s", "low_step_s", "high_step_s", "cluster_steps_per_s",
+    "strategy", "fleet", "iteration_s", "low_iteration_s", "high_iteration_s",
+    "cluster_steps_per_s", "deadline_probability", "uninterrupted_probability", "traffic_usd",
     "samples_per_s", "weighted_batch", "convergence_coefficient", "steps_to_goal",
     "duration_s", "low_duration_s", "high_duration_s", "duration_p95_s",
     "cost_usd", "low_cost_usd", "high_cost_usd", "bottleneck", "network_basis", "groups",
@@ -44,24 +39,8 @@ TERMS = {"compute", "pcie", "nvlink", "network", "ps_service", "input_stall"}
 RESNET = EXAMPLES / "resnet50.yaml"
 
 
-def _spotwright(*arguments: str | Path) -> CompletedProcess[str]:
-    """Run the command in this process: no interpreter to start, and every warning is an error."""
-    out, told = io.StringIO(), io.StringIO()
-    with (
-        patch.object(sys, "argv", ["spotwright", *map(str, arguments)]),
-        patch.dict(os.environ, clean_environment(), clear=True),
-        redirect_stdout(out),
-        redirect_stderr(told),
-        pytest.raises(SystemExit) as end,
-    ):
-        main()
-    code = end.value.code
-    assert isinstance(code, int)
-    return CompletedProcess(arguments, code, out.getvalue(), told.getvalue())
-
-
 def _json(*arguments: str | Path) -> Any:
-    done = _spotwright("predict", *arguments, "--json")
+    done = spotwright_here("predict", *arguments, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
 
@@ -75,7 +54,7 @@ def _changed(folder: Path, example: str, old: str, new: str) -> Path:
 
 def _refusal(job: Path, *options: str | Path) -> str:
     """Return the complaint of a command that ends with exit 2 and no result."""
-    done = _spotwright("predict", job, *options)
+    done = spotwright_here("predict", job, *options)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")
     return done.stderr.removeprefix("error: ")
@@ -90,7 +69,7 @@ def test_the_prediction_of_an_example_is_complete_and_adds_up(example: str) -> N
     told = _json(EXAMPLES / example, "--fleet", FLEETS[example])
 
     assert set(told) == KEYS
-    for figure in ("step_s", "duration_s", "cost_usd"):
+    for figure in ("iteration_s", "duration_s", "cost_usd"):
         assert 0 < told[f"low_{figure}"] < told[figure] < told[f"high_{figure}"]
     assert told["duration_p95_s"] >= told["duration_s"]
     assert told["bottleneck"] in TERMS
@@ -105,12 +84,12 @@ def test_the_prediction_of_an_example_is_complete_and_adds_up(example: str) -> N
 def _assert_speeds_agree(told: dict[str, Any]) -> None:
     groups = told["groups"]
     assert told["samples_per_s"] == pytest.approx(sum(g["samples_per_s"] for g in groups))
-    assert told["weighted_batch"] == pytest.approx(told["samples_per_s"] * told["step_s"])
+    assert told["weighted_batch"] == pytest.approx(told["samples_per_s"] * told["iteration_s"])
     counts = [g["node_count"] or told["fleet"][0]["node_count"] for g in groups]
     speed = sum(n / g["step_s"] for n, g in zip(counts, groups, strict=True))
     assert told["cluster_steps_per_s"] == pytest.approx(speed)
     between = 1 / speed if told["strategy"] == "asp-ps" else groups[0]["step_s"]
-    assert told["step_s"] == pytest.approx(between)
+    assert told["iteration_s"] == pytest.approx(between)
     priced = [f for f in told["fleet"] if f["price_usd_per_hour"] is not None]
     nodes_usd = sum(f["price_usd_per_hour"] * f["node_count"] for f in priced)
     if told["strategy"] != "serverless":
@@ -129,10 +108,10 @@ def test_the_installed_command_says_the_same() -> None:
 def test_the_tables_show_the_step_the_cost_and_the_bottleneck(example: str) -> None:
     told = _json(EXAMPLES / example, "--fleet", FLEETS[example])
 
-    done = _spotwright("predict", EXAMPLES / example, "--fleet", FLEETS[example])
+    done = spotwright_here("predict", EXAMPLES / example, "--fleet", FLEETS[example])
 
     assert done.returncode == 0
-    assert f"{told['step_s']:.4f}" in done.stdout
+    assert f"{told['iteration_s']:.4f}" in done.stdout
     assert f"${told['cost_usd']:,.2f}" in done.stdout or f"${told['cost_usd']:.4f}" in done.stdout
     assert f"bottleneck: {told['bottleneck']}" in done.stdout
     assert "prices of " in done.stderr
@@ -144,12 +123,12 @@ def test_predicting_one_fleet_and_a_table_of_it_gives_the_same_step(tmp_path: Pa
         "strategy,fleet,batch_per_gpu\nallreduce,g4dn.12xlarge:4*2,128\n", encoding="utf-8-sig"
     )
 
-    table = _spotwright("predict", RESNET, "--configs", configs)
+    table = spotwright_here("predict", RESNET, "--configs", configs)
 
     (row,) = csv.DictReader(io.StringIO(table.stdout))
     told = _json(RESNET, "--fleet", "g4dn.12xlarge:4*2")
-    assert float(row["predicted_step_s"]) == pytest.approx(told["step_s"], rel=1e-5)
-    assert float(row["low_step_s"]) == pytest.approx(told["low_step_s"], rel=1e-5)
+    assert float(row["predicted_step_s"]) == pytest.approx(told["iteration_s"], rel=1e-5)
+    assert float(row["low_step_s"]) == pytest.approx(told["low_iteration_s"], rel=1e-5)
     assert float(row["predicted_cluster_steps_per_s"]) == pytest.approx(
         told["cluster_steps_per_s"], rel=1e-5
     )
@@ -183,7 +162,7 @@ def test_a_table_that_cannot_be_written_is_exit_1(tmp_path: Path) -> None:
     configs.write_text("strategy,fleet,batch_per_gpu\nallreduce,g4dn.12xlarge,128\n")
     out = tmp_path / "absent" / "out.csv"
 
-    done = _spotwright("predict", RESNET, "--configs", configs, "--csv", out)
+    done = spotwright_here("predict", RESNET, "--configs", configs, "--csv", out)
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"error: cannot write {out}: No such file or directory\n"
@@ -249,11 +228,11 @@ def test_a_file_with_several_workloads_is_asked_about_one_of_them(tmp_path: Path
         "allreduce,g4dn.xlarge,32,small,0.1\nallreduce,g4dn.xlarge,32,large,0.4\n"
     )
     job = tmp_path / "job.yaml"
-    assert _spotwright("calibrate", measured, "-o", job).returncode == 0
+    assert spotwright_here("calibrate", measured, "-o", job).returncode == 0
 
-    unnamed = _spotwright("predict", job, "--fleet", "g4dn.xlarge")
-    named = _spotwright("predict", job, "--fleet", "g4dn.xlarge", "--model", "large", "--json")
+    unnamed = spotwright_here("predict", job, "--fleet", "g4dn.xlarge")
+    named = spotwright_here("predict", job, "--fleet", "g4dn.xlarge", "--model", "large", "--json")
 
     assert unnamed.returncode == 2
     assert "choose one with --model: small, large" in unnamed.stderr
-    assert json.loads(named.stdout)["step_s"] == pytest.approx(0.4, rel=1e-3)
+    assert json.loads(named.stdout)["iteration_s"] == pytest.approx(0.4, rel=1e-3)

@@ -21,7 +21,9 @@ from spotwright.usecases.ports import OfferSource
 
 SPOT = frozenset({Market.SPOT})
 ON_DEMAND = frozenset({Market.ON_DEMAND})
-OBSERVED = datetime(2026, 8, 22, 14, 28, tzinfo=UTC)
+EAST_TIME = datetime(2026, 8, 22, 14, 28, tzinfo=UTC)
+WEST_TIME = datetime(2026, 7, 1, 9, 0, tzinfo=UTC)
+P2_TIME = datetime(2025, 3, 27, tzinfo=UTC)
 
 
 def small_market() -> Snapshot:
@@ -36,7 +38,8 @@ def small_market() -> Snapshot:
     gpus = [_gpu("A10G", 24.0), _gpu("T4", 16.0), _gpu("K80", 12.0), _gpu("P100", 16.0)]
     return Snapshot(
         cloud=Cloud.AWS,
-        catalog_time=OBSERVED,
+        price_times={"us-east-1": EAST_TIME, "us-west-2": WEST_TIME},
+        retired_price_times={"p2.xlarge": P2_TIME},
         sources={"prices": "made up"},
         gpus={gpu.name: gpu for gpu in gpus},
         instance_types={kind.name: kind for kind in types},
@@ -215,5 +218,21 @@ class OfferSourceContract:
         assert list(source.instance_types()) == by_name
         assert source.instance_type("g5.12xlarge") in by_name
 
-    def test_the_time_of_the_prices_is_told(self, source: OfferSource) -> None:
-        assert source.catalog_time == OBSERVED
+    def test_the_catalog_is_as_old_as_its_oldest_region_on_sale(self, source: OfferSource) -> None:
+        assert source.catalog_time == WEST_TIME
+
+    @pytest.mark.parametrize(
+        ("query", "oldest"),
+        [
+            (OfferQuery(), WEST_TIME),
+            (OfferQuery(regions=frozenset({"us-east-1"})), EAST_TIME),
+            (OfferQuery(regions=frozenset({"us-west-2"})), WEST_TIME),
+            (OfferQuery(instance_types=frozenset({"p2.xlarge"})), P2_TIME),
+            (OfferQuery(include_retired=True), P2_TIME),
+            (OfferQuery(min_memory_gib=1e6), WEST_TIME),  # none: as old as the catalog
+        ],
+    )
+    def test_offers_are_as_old_as_the_oldest_price_among_them(
+        self, source: OfferSource, query: OfferQuery, oldest: datetime
+    ) -> None:
+        assert source.oldest_price_time(source.offers(query)) == oldest

@@ -1,5 +1,7 @@
 import math
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -62,6 +64,24 @@ def test_a_quantity_is_read_in_the_units_of_the_code(
     parse: Parse, text: str | float, expected: float
 ) -> None:
     assert parse(text) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "fraction"), [("95%", 0.95), ("12.3 %", 0.123), ("7%", 0.07), ("1e1%", 0.1)]
+)
+def test_a_percentage_is_exactly_the_decimal_fraction(text: str, fraction: float) -> None:
+    assert units.parse_fraction(text) == fraction
+
+
+@given(st.decimals(min_value=0, max_value=100, places=6))
+def test_any_percentage_is_the_float_nearest_to_its_hundredth(percent: Decimal) -> None:
+    assert units.parse_fraction(f"{percent}%") == float(Fraction(percent) / 100)
+
+
+@pytest.mark.parametrize("text", ["1e999999999999999999999", "1e99999999 GB", "9" * 5000 + " h"])
+def test_a_number_beyond_all_floats_is_a_unit_error(text: str) -> None:
+    with pytest.raises(UnitError):
+        units.parse_bytes(text)
 
 
 @pytest.mark.parametrize("parse", READERS)

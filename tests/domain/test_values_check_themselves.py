@@ -26,15 +26,18 @@ PREDICTION = Prediction(
     strategy=Strategy.ALLREDUCE,
     fleet=Fleet(nodes=()),
     groups=(),
-    step_s=Interval(1, 2, 3),
+    iteration_s=Interval(1, 2, 3),
     cluster_steps_per_s=1,
     samples_per_s=1,
     weighted_batch=1,
     convergence_coefficient=None,
-    steps_to_goal=None,
-    duration_s=None,
-    duration_p95_s=None,
+    steps_to_goal=1,
+    duration_s=Interval(1, 2, 3),
+    duration_p95_s=3,
+    deadline_probability=None,
+    uninterrupted_probability=1,
     cost_usd=None,
+    traffic_usd=0,
     bottleneck="compute",
     network_basis="baseline",
 )
@@ -42,7 +45,7 @@ PREDICTION = Prediction(
 
 def offer(**changes: Any) -> Offer:
     facts: dict[str, Any] = {"region": "us-east-1", "zone": "use1-az1", "market": Market.SPOT}
-    return Offer(**{"instance_type": G5, "price_usd_per_hour": 2.0} | facts | changes)
+    return Offer(**facts | {"instance_type": G5, "price_usd_per_hour": 2.0} | changes)
 
 
 def group(**changes: Any) -> NodeGroup:
@@ -55,8 +58,9 @@ def goal(**changes: Any) -> Goal:
 
 
 def gpu(**changes: Any) -> Gpu:
-    facts = {"memory_mbps": None, "fp32_flops": 8e12, "fp16_flops": 65e12, "bf16_flops": None}
-    return Gpu(**{"name": "T4", "architecture": "Turing", "memory_gib": 16} | facts | changes)
+    facts: dict[str, Any] = {"name": "T4", "architecture": "Turing", "memory_gib": 16}
+    speeds = {"memory_mbps": None, "fp32_flops": 8e12, "fp16_flops": 65e12, "bf16_flops": None}
+    return Gpu(**facts | speeds | changes)
 
 
 def plan(**changes: Any) -> Plan:
@@ -110,11 +114,11 @@ def test_an_interval_holds_its_middle(bounds: tuple[float, float, float]) -> Non
 
 
 def test_a_gpu_has_a_name_and_a_count_or_neither() -> None:
-    machine = {"name": "x", "cloud": Cloud.AWS, "vcpu_count": 1, "memory_gib": 1}
+    machine: dict[str, Any] = {"name": "x", "cloud": Cloud.AWS, "vcpu_count": 1, "memory_gib": 1}
 
     for gpu_facts in ({"gpu_name": "T4"}, {"gpu_count": 1}):
         with pytest.raises(ValueError, match="gpu_name and gpu_count must be given together"):
-            InstanceType(**machine, **gpu_facts)
+            InstanceType(**machine | gpu_facts)
 
 
 @pytest.mark.parametrize("price", [0, -1, math.nan])

@@ -159,5 +159,5 @@ def test_the_batch_follows_its_rule(rule: FixedBatch | MemoryBatch, gpu: str, ba
 def test_a_device_without_a_batch_and_a_whole_batch_without_a_barrier_are_refused() -> None:
     with pytest.raises(MissingFactError, match=r"the batch on Large.*per_gpu_by_device"):
         batch_per_gpu(workload(Strategy.ASP_PS, batch=FixedBatch(by_device={"Small": 1})), LARGE)
-    with pytest.raises(BadInputError, match=r"batch.whole does not suit strategy asp-ps"):
+    with pytest.raises(BadInputError, match=r"asp-ps needs a batch per GPU"):
         batch_per_gpu(workload(Strategy.ASP_PS, batch=GlobalBatch(sample_count=8)), LARGE)

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from spotwright.domain.errors import OutsideFittedRangeError, UnreachableTargetError
 from spotwright.domain.fleet import Fleet, NodeGroup, Role
 from spotwright.domain.job import JobSpec, TargetKind
-from spotwright.domain.workload import Contention, ParameterServing, SpotdnnLoss, Strategy
+from spotwright.domain.workload import (
+    Contention,
+    CynthiaLoss,
+    ParameterServing,
+    SpotdnnLoss,
+    Strategy,
+)
 from spotwright.perfmodel.fleets import FleetFigures, evaluate_fleets
 from spotwright.perfmodel.predict import predict
 from tests.perfmodel.example_clusters import gpu_facts, host, job, model, offered, workload
@@ -32,7 +38,8 @@ def asked(strategy: Strategy, contention: Contention = Contention.QUEUEING) -> J
         contention=contention, requested_mbps=1_136, contention_slope=0.2, contention_offset=-0.2
     )
     servers = serving if strategy.uses_parameter_servers else None
-    work = workload(strategy, parameter_serving=servers, convergence=LAW)
+    law = LAW if strategy is Strategy.ASP_PS else CynthiaLoss(k0=900, k1=0.5)
+    work = workload(strategy, parameter_serving=servers, convergence=law)
     return job(work, TargetKind.LOSS, 0.6)
 
 
@@ -72,7 +79,7 @@ def test_the_figures_are_those_of_the_prediction(
     assert one.duration_s is not None
     assert one.cost_usd is not None
     expected = {
-        "iteration_s": one.step_s.mid,
+        "iteration_s": one.iteration_s.mid,
         "samples_per_s": one.samples_per_s,
         "weighted_batch": one.weighted_batch,
         "coefficient": one.convergence_coefficient or 0.0,

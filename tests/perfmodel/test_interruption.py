@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spotwright.domain.fleet import NodeGroup, Role
-from spotwright.domain.workload import SpotBehaviour, Strategy, Workload
+from spotwright.domain.workload import Lifetimes, SpotBehaviour, Strategy, Workload
 from spotwright.perfmodel.interruption import (
     checkpoint_s,
     hazard_per_hour,
     spot_risk,
-    survival_probability,
+    uninterrupted_probability,
     young_daly_interval_s,
 )
 from tests.perfmodel.example_clusters import host, offered, workload
@@ -74,27 +74,37 @@ def simulated_refill_s(work_s: float, nodes: int, per_s: float, restart_s: float
 def test_the_monthly_share_is_taken_back_within_a_month(share: float) -> None:
     group = offered(host(), interrupted=share)
 
-    assert 1 - math.exp(-hazard_per_hour(group) * 730) == pytest.approx(share)
+    assert 1 - math.exp(-hazard_per_hour(workload(SYNC), group) * 730) == pytest.approx(share)
 
 
 def test_on_demand_nodes_stay_and_unknown_spot_nodes_are_taken_at_the_usual_rate() -> None:
     unknown = offered(host(), interrupted=0.1)
     assert unknown.offer is not None
 
-    assert hazard_per_hour(offered(host())) == 0.0
+    assert hazard_per_hour(workload(SYNC), offered(host())) == 0.0
     forgotten = replace(unknown, offer=replace(unknown.offer, interruption_fraction=None))
-    assert hazard_per_hour(forgotten) == hazard_per_hour(unknown)
+    assert hazard_per_hour(workload(SYNC), forgotten) == hazard_per_hour(workload(SYNC), unknown)
 
 
 @pytest.mark.parametrize(("shock", "independent_nodes"), [(0.0, 8.0), (0.5, 4.5), (1.0, 1.0)])
 def test_a_common_shock_makes_a_pool_less_than_its_nodes(
     shock: float, independent_nodes: float
 ) -> None:
-    group = offered(host(), 8, interrupted=0.2)
+    whole = offered(host(), 8, interrupted=0.2)
+    halves = [replace(whole, node_count=5), replace(whole, node_count=3)]
 
-    found = survival_probability(group, hours=100, common_shock_fraction=shock)
+    for groups in ([whole], halves):  # two terms of one pool share its shocks
+        found = uninterrupted_probability(work(SYNC, shock=shock), groups, hours=100)
+        assert found == pytest.approx(0.8 ** (independent_nodes * 100 / 730))
 
-    assert found == pytest.approx(0.8 ** (independent_nodes * 100 / 730))
+
+def test_measured_lifetimes_override_the_advisor() -> None:
+    lived = Lifetimes(hours=(5.0, 10.0, 20.0, 20.0), revoked=(True, True, False, False))
+    spot = SpotBehaviour(lifetimes={"g.small": lived})
+    group = offered(host("g.small"), interrupted=0.01)
+
+    assert hazard_per_hour(workload(SYNC, spot=spot), group) == pytest.approx(math.log(2) / 20)
+    assert hazard_per_hour(workload(SYNC), group) == pytest.approx(-math.log(0.99) / 730)
 
 
 def test_a_checkpoint_takes_what_the_job_says_or_longer_for_larger_models() -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import cache
 
 import numpy as np
@@ -124,9 +124,11 @@ def test_time_and_money_follow_from_the_figures_shown(name: str, text: str) -> N
         per_hour += functions.memory_mb / 1024 * functions.function_count * 1.66667e-5 * 3600
 
     assert found.cost_usd.mid == pytest.approx(per_hour * found.duration_s.mid / 3600)
-    assert found.weighted_batch == pytest.approx(found.samples_per_s * found.step_s.mid)
-    assert found.duration_s.mid >= found.steps_to_goal * found.step_s.mid * (1 - 1e-12)
-    assert found.duration_s.mid == pytest.approx(found.steps_to_goal * found.step_s.mid, rel=0.1)
+    assert found.weighted_batch == pytest.approx(found.samples_per_s * found.iteration_s.mid)
+    assert found.duration_s.mid >= found.steps_to_goal * found.iteration_s.mid * (1 - 1e-12)
+    assert found.duration_s.mid == pytest.approx(
+        found.steps_to_goal * found.iteration_s.mid, rel=0.1
+    )
     assert found.duration_p95_s == found.duration_s.high
 
 
@@ -136,7 +138,7 @@ def test_speeds_agree_with_each_other(name: str, text: str) -> None:
 
     assert sum(g.samples_per_s for g in found.groups) == pytest.approx(found.samples_per_s)
     if found.strategy is Strategy.ASP_PS:
-        assert found.cluster_steps_per_s == pytest.approx(1 / found.step_s.mid)
+        assert found.cluster_steps_per_s == pytest.approx(1 / found.iteration_s.mid)
     for group in found.groups:
         assert group.group is None or group.memory_gib is not None
         assert (group.memory_gib or 0.0) <= (group.memory_limit_gib or math.inf)
@@ -154,9 +156,13 @@ def test_doubling_all_prices_doubles_the_cost_and_nothing_else(name: str, text: 
     once = predicted(name, text)
     twice = predict(example(name), repriced(once.fleet, 2.0), catalog().gpu)
     assert once.cost_usd is not None
+    assert twice.cost_usd is not None
 
-    assert twice.cost_usd == once.cost_usd.scaled(2.0)
-    assert (twice.duration_s, twice.step_s) == (once.duration_s, once.step_s)
+    rented = once.cost_usd.shifted(-once.traffic_usd)
+    expected = rented.scaled(2.0).shifted(once.traffic_usd)
+    assert astuple(twice.cost_usd) == pytest.approx(astuple(expected))
+    assert twice.traffic_usd == once.traffic_usd
+    assert (twice.duration_s, twice.iteration_s) == (once.duration_s, once.iteration_s)
 
 
 @pytest.mark.parametrize(
@@ -261,5 +267,5 @@ def test_spot_nodes_make_the_run_longer_and_less_sure(strategy: Strategy) -> Non
 
     assert shaky.duration_s.mid > calm.duration_s.mid
     assert shaky.duration_s.high / shaky.duration_s.mid > calm.duration_s.high / calm.duration_s.mid
-    assert shaky.step_s == calm.step_s
+    assert shaky.iteration_s == calm.iteration_s
     assert "interruptions expected" in shaky.notes[0]

@@ -108,7 +108,7 @@ def test_the_exchange_is_capped_by_the_function_and_then_by_the_server(
     found = predicted(RESNET_WORK, functions, 3008, 1)
 
     assert found.groups[0].terms.network_s == pytest.approx(2 * 98 / mb_per_s)
-    assert found.groups[0].terms.total_s == pytest.approx(found.step_s.mid)
+    assert found.groups[0].terms.total_s == pytest.approx(found.iteration_s.mid)
 
 
 def test_without_a_limit_of_its_own_a_function_gets_its_share_of_the_server() -> None:

@@ -10,7 +10,15 @@ from spotwright.adapters.catalog.catalog import Catalog
 from spotwright.adapters.catalog.snapshot_file import bundled_path, load_snapshot
 from spotwright.domain.errors import MeasurementsError
 from spotwright.domain.hardware import Cloud
-from spotwright.domain.job import Goal, JobSpec, Limits, Placement, Target, TargetKind
+from spotwright.domain.job import (
+    Goal,
+    JobSpec,
+    Limits,
+    NetworkRate,
+    Placement,
+    Target,
+    TargetKind,
+)
 from spotwright.domain.measurement import Configuration, Measurement
 from spotwright.domain.workload import (
     AllreduceTuning,
@@ -227,3 +235,36 @@ def test_rows_on_another_cloud_are_looked_up_there() -> None:
     (model,) = calibrate_workloads([row], _gcp(), path="m.csv", base=base)
 
     assert types[0].gpu_name in model.job.workload.compute
+
+
+@pytest.mark.parametrize("fleet", ["g4dn.xlarge + g4dn.2xlarge", "g4dn.xlarge*2 + p3.2xlarge"])
+def test_unequal_asynchronous_workers_have_no_common_step(fleet: str) -> None:
+    with pytest.raises(MeasurementsError, match="give cluster_steps_per_s instead") as caught:
+        _calibrate(_row(2), _row(3, fleet=fleet))
+
+    assert caught.value.line == 3
+
+
+@pytest.mark.parametrize("strategy", [Strategy.BSP_PS, Strategy.ALLREDUCE])
+def test_synchronous_workers_have_one_step_however_they_differ(strategy: Strategy) -> None:
+    (found,) = _calibrate(_row(fleet="g4dn.xlarge + p3.2xlarge", strategy=strategy)).values()
+
+    assert found.calibration.row_count == 1
+
+
+def test_equal_asynchronous_workers_in_two_terms_have_one_step() -> None:
+    (found,) = _calibrate(_row(fleet="g4dn.xlarge*2 + g4dn.xlarge")).values()
+
+    assert found.calibration.row_count == 1
+
+
+@pytest.mark.parametrize("based", [False, True])
+def test_a_job_fitted_to_short_runs_is_planned_at_sustained_rates(based: bool) -> None:
+    """An m5.xlarge has 10 Gbit/s for a short run and 1.25 for a long one."""
+    base = _base(Strategy.ASP_PS, parameter_serving=ParameterServing()) if based else None
+    row = _row(2, 5.0, parameter_bytes=1e9)  # 13 s of it would be transfers in a long run
+
+    (model,) = _calibrate(row, base=base).values()
+
+    assert model.job.limits.network is NetworkRate.BASELINE
+    assert steps_s([row.configuration], model.job) == pytest.approx([5.0], rel=1e-3)

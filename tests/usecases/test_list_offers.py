@@ -1,12 +1,14 @@
 """What a job's limits allow, against a filter over every offer of the bundled catalog."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from spotwright.domain.job import Limits
+from spotwright.domain.job import Goal, JobSpec, Limits, Target, TargetKind
 from spotwright.domain.offer import Market, Offer, OfferQuery
+from spotwright.domain.workload import FixedBatch, MemoryUse, ModelSize, Strategy, Workload
 from spotwright.usecases.list_offers import server_offers, worker_offers
 from tests.usecases.example_job import catalog
 
@@ -17,6 +19,18 @@ def every_offer(allowed: Callable[[Offer], bool]) -> list[Offer]:
 
 def has_gpu(offer: Offer) -> bool:
     return offer.instance_type.gpu_count > 0 and not offer.instance_type.retired
+
+
+def small_job(limits: Limits) -> JobSpec:
+    """Return a job that fits any GPU."""
+    workload = Workload(
+        strategy=Strategy.ALLREDUCE,
+        model=ModelSize(parameter_bytes=1e6),
+        batch=FixedBatch(per_gpu_count=1),
+        memory=MemoryUse(reserved_bytes=0),
+    )
+    goal = Goal(target=Target(kind=TargetKind.STEPS, value=1))
+    return JobSpec(name="small", workload=workload, goal=goal, limits=limits)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +54,9 @@ def test_workers_are_what_the_limits_allow(
 ) -> None:
     expected = every_offer(allowed)
 
-    found = worker_offers(Limits(**{k: frozenset(v) for k, v in limits.items()}), catalog())
+    found = worker_offers(
+        small_job(Limits(**{k: frozenset(v) for k, v in limits.items()})), catalog()
+    )
 
     assert list(found) == expected != []
 
@@ -51,10 +67,23 @@ def test_a_price_ceiling_drops_the_dearer_pools_of_that_type_only() -> None:
 
     limits = Limits(max_price_by_type_usd_per_hour={"g4dn.xlarge": 0.2})
 
-    found = worker_offers(limits, catalog())
+    found = worker_offers(small_job(limits), catalog())
 
     assert list(found) == every_offer(lambda offer: has_gpu(offer) and affordable(offer))
-    assert len(found) < len(worker_offers(Limits(), catalog()))
+    assert len(found) < len(worker_offers(small_job(Limits()), catalog()))
+
+
+def test_gpus_that_cannot_hold_the_workload_are_not_offered() -> None:
+    small = small_job(Limits(gpus=frozenset({"L4"})))
+    large = replace(
+        small, workload=replace(small.workload, memory=MemoryUse(reserved_bytes=20 * 2**30))
+    )
+
+    held = {offer.instance_type.name for offer in worker_offers(small, catalog())}
+    left = {offer.instance_type.name for offer in worker_offers(large, catalog())}
+
+    assert "g6f.large" in held - left  # an eighth of an L4 has 2.8 GiB
+    assert "g6.xlarge" in left
 
 
 def test_parameter_servers_are_the_default_type_on_demand() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from spotwright.domain.errors import MeasurementsError
-from spotwright.domain.job import JobSpec
-from spotwright.domain.measurement import Configuration
+from spotwright.domain.job import JobSpec, NetworkRate
+from spotwright.domain.measurement import Configuration, Measurement
 from spotwright.domain.workload import (
     AllreduceTuning,
     ComputeProfile,
@@ -17,6 +17,8 @@ from spotwright.domain.workload import (
     ServerlessLaw,
     Strategy,
 )
+from spotwright.perfmodel.laws.flops_law import ModelFacts, fit_flops_law
+from spotwright.usecases.calibrate_workloads import calibrate_workloads
 from spotwright.usecases.predict_configurations import predict_configurations
 from tests.perfmodel.calibration.synthetic_rows import predict, truth
 from tests.usecases.example_job import catalog
@@ -210,3 +212,91 @@ def test_the_size_in_a_row_stands_before_that_of_the_job() -> None:
 
     assert given == left_out
     assert larger > given
+
+
+RESNET_LIKE = [  # CM-DARE on one K80: FLOPs per image, tensors, parameters, seconds per step
+    (630989589, 50, 693818, 0.105817),
+    (860117021, 62, 1063226, 0.131684),
+    (1087710757, 74, 1211194, 0.15495),
+    (2915531621, 170, 3391034, 0.348307),
+    (3943594121, 224, 4610362, 0.447493),
+    (4970946221, 278, 5718842, 0.56119),
+    (3273945570, 264, 3703818, 0.474647),
+    (663908170, 210, 737418, 0.232077),
+    (5768251646, 216, 6568282, 0.608734),
+    (22864820174, 216, 26204362, 1.405921),
+    (2587431950, 216, 2926986, 0.39154),
+]
+
+
+def _published(strategy: Strategy = Strategy.ASP_PS) -> list[Measurement]:
+    return [
+        Measurement(
+            configuration=_row(
+                line,
+                strategy=strategy,
+                fleet="K80",
+                batch_per_gpu=128,
+                model=f"m{line}",
+                parameter_bytes=4 * parameters,
+                tensor_count=tensors,
+                flops_per_sample=flops,
+            ),
+            step_s=step_s,
+        )
+        for line, (flops, tensors, parameters, step_s) in enumerate(RESNET_LIKE, start=2)
+    ]
+
+
+def _jobs(rows: list[Measurement]) -> dict[str, JobSpec]:
+    return {m.name: m.job for m in calibrate_workloads(rows, catalog(), path="rows.csv")}
+
+
+def test_published_models_left_out_are_predicted_from_their_flops_within_5_percent() -> None:
+    rows = _published()
+    jobs = _jobs(rows)
+
+    errors = []
+    for row in rows:
+        others = {n: job for n, job in jobs.items() if n != row.configuration.model}
+        (found,) = predict([row.configuration], others)
+        errors.append(abs(found.step_s.mid / (row.step_s or 0) - 1))
+        assert found.step_s.low < found.step_s.mid < found.step_s.high
+
+    assert sum(errors) / len(errors) == pytest.approx(0.0456, abs=2e-3)
+
+
+def test_an_unmeasured_model_is_not_modelled_on_one_of_another_strategy() -> None:
+    ring = _published(Strategy.ALLREDUCE)
+    other = _published()[-1].configuration
+
+    error = _complaint(replace(other, model="new", fleet="K80*2"), _jobs(ring[:4]))
+
+    assert "the model 'new' is not in the job" in str(error)
+
+
+def test_without_servers_an_unmeasured_step_is_all_compute() -> None:
+    rows = _published(Strategy.ALLREDUCE)
+
+    (alone,) = predict([replace(rows[3].configuration, model="new")], _jobs(rows[:3]))
+
+    law = fit_flops_law(
+        [
+            (
+                ModelFacts(flops_per_sample=flops, batch=128, tensor_count=tensors),
+                step_s,
+            )
+            for flops, tensors, _, step_s in RESNET_LIKE[:3]
+        ]
+    )
+    flops, tensors, _, _ = RESNET_LIKE[3]
+    expected = law.step_s(ModelFacts(flops_per_sample=flops, batch=128, tensor_count=tensors))
+    assert alone.step_s.mid == pytest.approx(expected, rel=1e-3)
+
+
+def test_rows_are_short_runs_whatever_rate_the_job_is_planned_with() -> None:
+    job = _job(Strategy.ASP_PS)
+    sustained = replace(job, limits=replace(job.limits, network=NetworkRate.BASELINE))
+    row = _row(strategy=Strategy.ASP_PS, fleet="g4dn.xlarge*8", parameter_bytes=1e9)
+
+    assert _mid([row], sustained) == _mid([row], job)

@@ -12,7 +12,7 @@ from spotwright.cli.terminal import is_plain
 
 app = typer.Typer(
     name="spotwright",
-    help="Find the cheapest GPU fleet that meets a training goal, rent it, watch it, replan it.",
+    help="Predict what GPU fleets do with a training job: time, cost, risk, and why.",
     epilog="Exit codes: 0 done, 1 failed, 2 bad usage or bad input, 3 no feasible fleet.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from spotwright.cli.extras import needs_extra
 from spotwright.cli.options import AsJson, CatalogFile, Model
 from spotwright.cli.sources import open_catalog, open_job
 from spotwright.cli.terminal import note, print_json, print_table, write_text
-from spotwright.domain.errors import BadInputError, MissingExtraError
+from spotwright.domain.errors import BadInputError
 from spotwright.domain.hardware import Cloud
-from spotwright.domain.job import TargetKind
 from spotwright.domain.workload import Strategy
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ class LawName(StrEnum):
 
     SPOTDNN = "spotdnn"
     CYNTHIA = "cynthia"
+    NOISE_SCALE = "noise-scale"
 
 
 def calibrate(
@@ -42,13 +43,16 @@ def calibrate(
     catalog_file: CatalogFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fit what the rows can tell, say what they cannot, and write a job file that predicts."""
-    try:
+    """Fit what the rows can tell, say what they cannot, and write a job file that predicts.
+
+    Rows are taken to be short runs, inside the network's burst, here and in predict --configs. The
+    job is planned with sustained rates unless its limits.network says peak.
+    """
+    with needs_extra("plan", "calibrate"):
         from spotwright.adapters.jobfile.write import job_text  # noqa: PLC0415
         from spotwright.adapters.measurements.read import measurements, read_table  # noqa: PLC0415
         from spotwright.usecases.calibrate_workloads import calibrate_workloads  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("calibrate", extra="plan") from error
+    _check_output(output, measured, losses)
     table = read_table(measured)
     rows = measurements(table)
     opened = open_job(job, catalog_file=catalog_file, model=model) if job else None
@@ -70,21 +74,20 @@ def calibrate(
     note(f"written to {output}")
 
 
+def _check_output(output: Path, *inputs: Path | None) -> None:
+    for path in inputs:
+        if path is not None and path.exists() and output.exists() and output.samefile(path):
+            raise BadInputError(f"-o {output} would overwrite what is read; name another file")
+
+
 def _with_loss_law(model: "CalibratedModel", log: Path, law: LawName) -> "CalibratedModel":
     """Fit the loss law of a model to a log."""
     from spotwright.adapters.measurements.loss_log import read_loss_log  # noqa: PLC0415
-    from spotwright.perfmodel.laws.loss_law import (  # noqa: PLC0415
-        fit_cynthia_loss,
-        fit_spotdnn_loss,
-    )
+    from spotwright.usecases.fit_loss_law import fit_loss_law  # noqa: PLC0415
 
-    target = model.job.goal.target
-    if target.kind is not TargetKind.LOSS:
-        raise BadInputError("--losses needs a --job whose goal is a loss")
     asynchronous = model.job.workload.strategy is Strategy.ASP_PS
     rows = read_loss_log(log, asynchronous=asynchronous)
-    fit = fit_spotdnn_loss if law is LawName.SPOTDNN else fit_cynthia_loss
-    found = fit(rows, goal_loss=target.value)
+    found = fit_loss_law(rows, law=law, job=model.job)
     note(f"{log}: {law} law, iterations to the goal within {found.law.relative_sd:.1%} (1 sd)")
     for text in found.notes:
         note(f"{log}: {text}")

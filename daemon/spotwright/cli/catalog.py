@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spotwright.cli.config import read_config
+from spotwright.cli.extras import needs_extra
 from spotwright.cli.options import AsJson, CatalogFile
 from spotwright.cli.sources import age_text, open_catalog, open_job, snapshot_store
 from spotwright.cli.terminal import note, print_json, print_table
-from spotwright.domain.errors import BadInputError, MissingExtraError, OutsideWorldError
+from spotwright.domain.errors import BadInputError, OutsideWorldError
 from spotwright.domain.hardware import Cloud, InstanceType
 from spotwright.domain.offer import Market, Offer, OfferQuery
 from spotwright.domain.units import parse_gib, parse_usd
@@ -63,7 +64,7 @@ def list_offers(
     if job is not None:
         _only_job(query)
         opened = open_job(job, catalog_file=catalog_file)
-        catalog, offers = opened.catalog, worker_offers(opened.job.limits, opened.catalog)
+        catalog, offers = opened.catalog, worker_offers(opened.job, opened.catalog)
     else:
         catalog = open_catalog(cloud, file=catalog_file)
         offers = catalog.offers(query)
@@ -85,7 +86,7 @@ def show(
     gpu = catalog.gpu(instance_type.gpu_name) if instance_type.gpu_name else None
     if as_json:
         facts = asdict(instance_type) | {"gpu": asdict(gpu) if gpu else None}
-        print_json(facts | {"offers": [_offer_json(offer) for offer in offers]} | _dated(catalog))
+        print_json(facts | _offers_json(catalog, offers))
         return
     print_table(("fact", "value"), _facts(instance_type), title=instance_type.name)
     if gpu:
@@ -100,10 +101,8 @@ def refresh(
     as_json: AsJson = False,
 ) -> None:
     """Read current types, prices and quotas from AWS and keep them for later commands."""
-    try:
+    with needs_extra("aws", "catalog refresh"):
         from spotwright.adapters.aws.feed import AwsPriceFeed  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("catalog refresh", extra="aws") from error
     store = snapshot_store(Cloud.AWS, read_config())
     last = store.load()
     regions = region or sorted({price.region for price in last.prices})
@@ -117,9 +116,11 @@ def refresh(
     if as_json:
         print_json({key: _plain(value) for key, value in asdict(report).items()})
         return
+    before = report.previous_time
+    since = f" since {before:%Y-%m-%d %H:%M} UTC" if before else ""
     print(
-        f"{report.price_count} prices, {report.changed_price_count} of them new or changed since "
-        f"{report.previous_time:%Y-%m-%d %H:%M} UTC; {report.quota_count} vCPU quotas"
+        f"{report.price_count} prices, {report.changed_price_count} of them new or changed{since}; "
+        f"{report.quota_count} vCPU quotas; oldest prices on sale {age_text(report.catalog_time)}"
     )
 
 
@@ -134,13 +135,16 @@ def _only_job(query: OfferQuery) -> None:
 
 def _print_offers(catalog: "Catalog", offers: Sequence[Offer], *, as_json: bool) -> None:
     if as_json:
-        print_json({"offers": [_offer_json(offer) for offer in offers]} | _dated(catalog))
+        print_json(_offers_json(catalog, offers))
         return
     columns = ("type", "GPU", "GPU GiB>", "vCPU>", "GiB>", "Gbit/s>", "PCIe GB/s>", "EFA>",
                "zone", "market", "$/h>", "interrupted/month>")  # fmt: skip
     print_table(columns, [_offer_row(offer) for offer in offers])
-    observed = catalog.catalog_time
-    note(f"{len(offers)} offers; prices of {observed:%Y-%m-%d}, {age_text(observed)}")
+    if not offers:
+        note("no offers match; --retired also lists types that are no longer sold")
+        return
+    oldest = catalog.oldest_price_time(offers)
+    note(f"{len(offers)} offers; prices of {oldest:%Y-%m-%d} or later, oldest {age_text(oldest)}")
 
 
 def _offer_row(offer: Offer) -> tuple[str, ...]:
@@ -195,8 +199,11 @@ def _offer_json(offer: Offer) -> dict[str, Any]:
     }
 
 
-def _dated(catalog: "Catalog") -> dict[str, str]:
-    return {"catalog_time": catalog.catalog_time.isoformat()}
+def _offers_json(catalog: "Catalog", offers: Sequence[Offer]) -> dict[str, Any]:
+    return {
+        "offers": [_offer_json(offer) for offer in offers],
+        "catalog_time": catalog.oldest_price_time(offers).isoformat(),  # of these offers only
+    }
 
 
 def _facts(t: InstanceType) -> list[tuple[str, str]]:

@@ -4,6 +4,8 @@ The file is `spotwright/config.toml` in the user's configuration folder:
 
     catalog = "/srv/prices/aws.json"    # instead of the refreshed or bundled snapshot
     data_dir = "/var/lib/spotwright"    # where `catalog refresh` keeps its snapshot
+
+A path that begins with `~` lies in a home folder.
 """
 
 import os
@@ -31,9 +33,15 @@ def read_config(environment: Mapping[str, str] | None = None) -> Config:
     settings = _settings(file) | _from_environment(env)
     default_data = Path(env.get("XDG_DATA_HOME") or home / ".local" / "share") / "spotwright"
     return Config(
-        catalog=Path(settings["catalog"]) if "catalog" in settings else None,
-        data_dir=Path(settings.get("data_dir", default_data)),
+        catalog=_path(settings["catalog"], home) if "catalog" in settings else None,
+        data_dir=_path(settings["data_dir"], home) if "data_dir" in settings else default_data,
     )
+
+
+def _path(text: str, home: Path) -> Path:
+    if text == "~" or text.startswith("~/"):
+        return home / text[2:]
+    return Path(os.path.expanduser(text))  # ~somebody; one who does not exist stays as written
 
 
 def _settings(file: Path) -> dict[str, str]:

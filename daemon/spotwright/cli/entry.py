@@ -7,12 +7,9 @@ install without extras lacks, so that it can say which one is missing.
 import sys
 from collections.abc import Callable
 
-from spotwright.domain.errors import (
-    BadInputError,
-    MissingExtraError,
-    NoFeasibleFleetError,
-    SpotwrightError,
-)
+from spotwright.cli.extras import needs_extra
+from spotwright.cli.terminal import complete_output
+from spotwright.domain.errors import BadInputError, NoFeasibleFleetError, SpotwrightError
 
 _EXIT_CODES = {BadInputError: 2, NoFeasibleFleetError: 3}
 
@@ -20,7 +17,8 @@ _EXIT_CODES = {BadInputError: 2, NoFeasibleFleetError: 3}
 def main() -> None:
     """Run the command line; never return."""
     try:
-        _application()()
+        with complete_output():
+            _application()()
     except SpotwrightError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(exit_code(error))
@@ -32,10 +30,6 @@ def exit_code(error: SpotwrightError) -> int:
 
 
 def _application() -> Callable[[], None]:
-    try:
+    with needs_extra("plan", "the command line"):
         from spotwright.cli.app import app  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        if error.name not in {"typer", "click", "rich"}:
-            raise
-        raise MissingExtraError("the command line", extra="plan") from error
     return app

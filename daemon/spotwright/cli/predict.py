@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
+from spotwright.cli.extras import needs_extra
 from spotwright.cli.options import AsJson, CatalogFile, JobFile, Model
 from spotwright.cli.sources import age_text, open_job
 from spotwright.cli.terminal import note, print_json
-from spotwright.domain.errors import BadInputError
+from spotwright.domain.errors import BadInputError, JobFileError
 
 
 def predict(
@@ -26,24 +27,24 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Predict time, loss and cost of a fleet, and explain where each step's time goes."""
+    if not job.exists():
+        raise JobFileError("no such file", path=str(job))
     if (fleet is None) == (configs is None):
         raise BadInputError("give either --fleet EXPR, or --configs FILE.csv")
     if csv is not None and configs is None:
         raise BadInputError("--csv goes with --configs FILE.csv; one fleet has no table")
     if configs is not None:
-        from spotwright.cli.configurations import predict_table  # noqa: PLC0415
-
+        with needs_extra("plan", "predict"):
+            from spotwright.cli.configurations import predict_table  # noqa: PLC0415
         predict_table(job, configs, csv, catalog_file=catalog_file, as_json=as_json)
         return
     assert fleet is not None
     opened = open_job(job, catalog_file=catalog_file, model=model)
-    from spotwright.cli.prediction_view import prediction_json, print_prediction  # noqa: PLC0415
-    from spotwright.perfmodel.predict import predict as predict_fleet  # noqa: PLC0415
-    from spotwright.usecases.resolve_fleet import resolve_fleet  # noqa: PLC0415
-
-    resolved = resolve_fleet(fleet, opened.job, opened.catalog)
-    prediction = predict_fleet(opened.job, resolved, opened.catalog.gpu)
-    observed = opened.catalog.catalog_time
+    with needs_extra("plan", "predict"):
+        from spotwright.cli.prediction_view import prediction_json, print_prediction  # noqa: PLC0415
+        from spotwright.usecases.predict_fleet import predict_fleet  # noqa: PLC0415
+    prediction = predict_fleet(opened.job, fleet, opened.catalog)
+    observed = opened.catalog.oldest_price_time(g.offer for g in prediction.fleet.nodes if g.offer)
     if as_json:
         print_json(prediction_json(prediction) | {"catalog_time": observed.isoformat()})
         return

@@ -8,6 +8,15 @@ from spotwright.domain.fleet import Fleet, NodeGroup
 from spotwright.domain.prediction import GroupPrediction, Interval, Prediction
 from spotwright.domain.units import format_duration, format_usd
 
+_TERM_NAMES = {
+    "compute": "compute",
+    "pcie": "PCIe",
+    "nvlink": "NVLink",
+    "network": "network",
+    "ps_service": "parameter server",
+    "input_stall": "waiting for input",
+}
+
 
 def fleet_json(fleet: Fleet) -> list[dict[str, Any]]:
     """Return the fleet as the `fleet` key of every JSON answer has it."""
@@ -31,7 +40,7 @@ def prediction_json(prediction: Prediction) -> dict[str, Any]:
     return {
         "strategy": p.strategy,
         "fleet": fleet_json(p.fleet),
-        **_interval_json("step_s", p.step_s),
+        **_interval_json("iteration_s", p.iteration_s),
         "cluster_steps_per_s": p.cluster_steps_per_s,
         "samples_per_s": p.samples_per_s,
         "weighted_batch": p.weighted_batch,
@@ -39,7 +48,10 @@ def prediction_json(prediction: Prediction) -> dict[str, Any]:
         "steps_to_goal": p.steps_to_goal,
         **_interval_json("duration_s", p.duration_s),
         "duration_p95_s": p.duration_p95_s,
+        "deadline_probability": p.deadline_probability,
+        "uninterrupted_probability": p.uninterrupted_probability,
         **_interval_json("cost_usd", p.cost_usd),
+        "traffic_usd": p.traffic_usd,
         "bottleneck": p.bottleneck,
         "network_basis": p.network_basis,
         "groups": [_group_prediction_json(group) for group in p.groups],
@@ -50,34 +62,60 @@ def prediction_json(prediction: Prediction) -> dict[str, Any]:
 def print_prediction(prediction: Prediction) -> None:
     """Print where each step's time goes, then what comes of it."""
     p = prediction
+    labels = [_label(p.fleet, group.group) for group in p.groups]
     print_table(
-        ("group", "batch/GPU>", "compute>", "PCIe>", "NVLink>", "network>", "PS>", "input>",
-         "step>", "samples/s>", "GPU memory>", "compute from"),
-        [_terms_row(p, group) for group in p.groups],
-        title="Seconds of one step",
-    )  # fmt: skip
+        ("seconds of one step", *(f"{label}>" for label in labels)),
+        [*_term_rows(p.groups), *_group_rows(p.groups)],
+    )
     print_table(("figure", "predicted>", "90 % interval"), _summary(p))
     out = console()
-    out.print(
-        f"bottleneck: {p.bottleneck.replace('_', ' ')} (network at its {p.network_basis} rate)"
-    )
+    for server in p.fleet.servers:
+        out.print(f"parameter server: {_label(p.fleet, server)}")
+    term = p.bottleneck.replace("_", " ")
+    out.print(f"bottleneck: {term} (network at its {p.network_basis} rate)")
     for note in p.notes:
         out.print(f"note: {note}")
 
 
+def _term_rows(groups: Sequence[GroupPrediction]) -> list[tuple[str, ...]]:
+    """Return a row for each term that takes time somewhere, and their sum."""
+    terms = [group.terms.by_name() for group in groups]
+    rows = [
+        (_TERM_NAMES[name], *(f"{mine[name]:.4f}" if mine[name] else "-" for mine in terms))
+        for name in terms[0]
+        if any(mine[name] for mine in terms)
+    ]
+    return [*rows, ("whole step", *(f"{group.step_s:.4f}" for group in groups))]
+
+
+def _group_rows(groups: Sequence[GroupPrediction]) -> list[tuple[str, ...]]:
+    return [
+        ("batch per GPU", *(f"{group.batch_per_gpu:.4g}" for group in groups)),
+        ("samples/s", *(f"{group.samples_per_s:,.1f}" for group in groups)),
+        ("GPU memory", *(_memory(group) for group in groups)),
+        ("compute from", *(group.compute_source for group in groups)),
+    ]
+
+
+def _memory(group: GroupPrediction) -> str:
+    if group.memory_gib is None or group.memory_limit_gib is None:
+        return "-"
+    return f"{group.memory_gib:.1f} of {group.memory_limit_gib:.1f} GiB"
+
+
 def _summary(p: Prediction) -> Sequence[tuple[str, str, str]]:
     rows = [
-        ("step", *_shown(p.step_s, format_duration)),
+        ("iteration", *_shown(p.iteration_s, format_duration)),
         ("cluster speed", f"{p.cluster_steps_per_s:.4g} steps/s", ""),
         ("", f"{p.samples_per_s:,.1f} samples/s", ""),
         ("weighted batch", f"{p.weighted_batch:,.1f}", ""),
     ]
     if p.convergence_coefficient is not None:
         rows.append(("convergence coefficient", f"{p.convergence_coefficient:.3f}", ""))
-    if p.steps_to_goal is not None:
-        rows.append(("steps to the goal", f"{p.steps_to_goal:,.0f}", ""))
-    if p.duration_s is not None:
-        rows.append(("duration", *_shown(p.duration_s, format_duration)))
+    rows.append(("steps to the goal", f"{p.steps_to_goal:,.0f}", ""))
+    rows.append(("duration", *_shown(p.duration_s, format_duration)))
+    if p.deadline_probability is not None:
+        rows.append(("P(deadline met)", f"{p.deadline_probability:.1%}", ""))
     if p.cost_usd is not None:
         rows.append(("cost", *_shown(p.cost_usd, format_usd)))
     return rows
@@ -85,22 +123,6 @@ def _summary(p: Prediction) -> Sequence[tuple[str, str, str]]:
 
 def _shown(interval: Interval, text: Any) -> tuple[str, str]:
     return text(interval.mid), f"{text(interval.low)} to {text(interval.high)}"
-
-
-def _terms_row(p: Prediction, group: GroupPrediction) -> tuple[str, ...]:
-    terms = [f"{seconds:.4f}" if seconds else "-" for seconds in group.terms.by_name().values()]
-    memory = "-"
-    if group.memory_gib is not None and group.memory_limit_gib is not None:
-        memory = f"{group.memory_gib:.1f} of {group.memory_limit_gib:.1f} GiB"
-    return (
-        _label(p.fleet, group.group),
-        f"{group.batch_per_gpu:.4g}",
-        *terms,
-        f"{group.step_s:.4f}",
-        f"{group.samples_per_s:,.1f}",
-        memory,
-        group.compute_source,
-    )
 
 
 def _label(fleet: Fleet, group: NodeGroup | None) -> str:

@@ -1,30 +1,30 @@
 """`spotwright schema`: JSON Schema of the files people and programs write."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
-from spotwright.cli.options import AsJson
+from spotwright.cli.extras import needs_extra
 from spotwright.cli.terminal import print_json
-from spotwright.domain.errors import MissingExtraError
 
 app = typer.Typer(help="Print the JSON Schema of a file format.", no_args_is_help=True)
 
+_AlwaysJson = Annotated[
+    bool, typer.Option("--json", help="JSON is all there is.", show_default=False)
+]
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 @app.command("job")
-def job(*, _as_json: AsJson = True) -> None:
+def job(*, _as_json: _AlwaysJson = True) -> None:
     """Print the JSON Schema of a job file."""
-    try:
+    with needs_extra("plan", "schema job"):
         from spotwright.adapters.jobfile.schema import JobFile  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("schema job", extra="plan") from error
     print_json({"$schema": _DIALECT} | JobFile.model_json_schema())
 
 
 @app.command("measurements")
-def measurements(*, _as_json: AsJson = True) -> None:
+def measurements(*, _as_json: _AlwaysJson = True) -> None:
     """Print the JSON Schema of one row of a measurements file (CSV)."""
     from spotwright.adapters.measurements.schema import ROW_SCHEMA  # noqa: PLC0415
 

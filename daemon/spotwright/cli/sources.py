@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spotwright.cli.config import Config, read_config
-from spotwright.domain.errors import MissingExtraError, UnknownNameError
+from spotwright.cli.extras import needs_extra
+from spotwright.domain.errors import UnknownNameError
 from spotwright.domain.hardware import Cloud
 from spotwright.domain.job import JobSpec
 from spotwright.usecases.check_names import check_names
@@ -33,14 +34,14 @@ class JobAndCatalog:
 
 def open_catalog(cloud: Cloud, *, file: Path | None = None) -> "Catalog":
     """Open the snapshot the user named, else the last refreshed one, else the bundled one."""
-    try:
+    with needs_extra("plan", "the catalog"):
         from spotwright.adapters.catalog.catalog import Catalog  # noqa: PLC0415
         from spotwright.adapters.catalog.snapshot_file import load_snapshot  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("the catalog", extra="plan") from error
     config = read_config()
     named = file or (config.catalog if cloud is Cloud.AWS else None)
-    return Catalog(load_snapshot(named) if named else snapshot_store(cloud, config).load())
+    return Catalog(
+        load_snapshot(named, cloud=cloud) if named else snapshot_store(cloud, config).load()
+    )
 
 
 def snapshot_store(cloud: Cloud, config: Config) -> "FileSnapshotStore":
@@ -54,10 +55,8 @@ def open_job(
     path: Path, *, catalog_file: Path | None = None, model: str | None = None
 ) -> JobAndCatalog:
     """Read a job file and the catalog of its cloud; names that do not exist are errors."""
-    try:
+    with needs_extra("plan", "reading job files"):
         from spotwright.adapters.jobfile.read import read_job_file  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("reading job files", extra="plan") from error
     loaded = read_job_file(path)
     jobs = list(loaded.specs.values())
     catalog = open_catalog(jobs[0].limits.cloud, file=catalog_file)

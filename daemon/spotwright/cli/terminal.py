@@ -1,11 +1,14 @@
 """What the user's terminal can show. Results go to stdout, everything else to stderr."""
 
+import errno
 import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from spotwright.domain.errors import OutsideWorldError
@@ -14,11 +17,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _WIDTH = 200  # the widest table: a narrow terminal wraps its lines, no figure is cut short
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def is_plain() -> bool:
     """Tell whether stdout wants text without colours and boxes."""
-    return os.environ.get("TERM") == "dumb" or not sys.stdout.isatty()
+    # stdout is None where the shell closed it: `>&-`
+    return os.environ.get("TERM") == "dumb" or sys.stdout is None or not sys.stdout.isatty()
 
 
 def print_json(value: Any) -> None:
@@ -67,6 +72,36 @@ def note(text: str) -> None:
     print(text, file=sys.stderr)
 
 
+@contextmanager
+def complete_output() -> Iterator[None]:
+    """Let nothing end well whose result did not arrive whole; a closed pipe ends it silently.
+
+    Raises:
+        OutsideWorldError: stdout goes to a disk that is full.
+    """
+    try:
+        try:
+            yield
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+        sys.exit(1)
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        _drop_output()
+        raise OutsideWorldError(f"cannot write the result: {error.strerror}") from error
+
+
+def _drop_output() -> None:
+    """Send what stdout still holds nowhere, or the interpreter would fail on it once more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a result file in one step, so that a failure leaves the old one.
 
@@ -82,10 +117,13 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    unfinished = path.with_name(f".{path.name}.unfinished")
+    unfinished = path.with_name(f".{token_hex(8)}.unfinished")  # two runs may write at once
     try:
-        unfinished.write_text(text, encoding="utf-8")
+        with unfinished.open("x", encoding="utf-8") as file:
+            if path.exists():
+                shutil.copymode(path, unfinished)
+            file.write(text)
         unfinished.replace(path)
-    except OSError:
+    except BaseException:
         unfinished.unlink(missing_ok=True)
         raise

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from spotwright.domain.checks import require_positive
+
 
 class Cloud(StrEnum):
     """Whose instances they are."""
@@ -33,7 +35,7 @@ class Gpu:
     bf16_flops: float | None
 
     def __post_init__(self) -> None:
-        _require_positive(self, "memory_gib")
+        require_positive(self, "memory_gib")
 
     def peak_flops(self, precision: Precision) -> float | None:
         """Return the peak rate at a precision; without hardware for it, that of fp32."""
@@ -64,12 +66,6 @@ class InstanceType:
     retired: bool = False
 
     def __post_init__(self) -> None:
-        _require_positive(self, "vcpu_count", "memory_gib")
+        require_positive(self, "vcpu_count", "memory_gib")
         if (self.gpu_name is None) != (self.gpu_count == 0):
             raise ValueError(f"{self.name}: gpu_name and gpu_count must be given together")
-
-
-def _require_positive(value: object, *names: str) -> None:
-    for name in names:
-        if not getattr(value, name) > 0:
-            raise ValueError(f"{name} must be positive, got {getattr(value, name)}")

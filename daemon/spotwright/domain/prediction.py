@@ -22,6 +22,10 @@ class Interval:
         """Return the same interval in another unit."""
         return Interval(self.low * factor, self.mid * factor, self.high * factor)
 
+    def shifted(self, amount: float) -> "Interval":
+        """Return the same interval with a certain amount added."""
+        return Interval(self.low + amount, self.mid + amount, self.high + amount)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTerms:
@@ -71,15 +75,18 @@ class Prediction:
     strategy: Strategy
     fleet: Fleet
     groups: tuple[GroupPrediction, ...]
-    step_s: Interval  # time between global updates for synchronous strategies, T_exp for asp-ps
+    iteration_s: Interval  # between updates of the model, by whichever worker
     cluster_steps_per_s: float  # worker steps per second of the whole cluster
     samples_per_s: float
     weighted_batch: float
     convergence_coefficient: float | None
-    steps_to_goal: float | None
-    duration_s: Interval | None
-    duration_p95_s: float | None
-    cost_usd: Interval | None
+    steps_to_goal: float
+    duration_s: Interval  # with what interruptions are expected to cost
+    duration_p95_s: float
+    deadline_probability: float | None  # None: the job has no deadline
+    uninterrupted_probability: float  # that no spot node is taken away
+    cost_usd: Interval | None  # None: some node has no price
+    traffic_usd: float  # of it, for bytes between zones
     bottleneck: str
     network_basis: str  # baseline or peak
     notes: tuple[str, ...] = ()

@@ -6,12 +6,14 @@ are binary, as everywhere in computing but in marketing.
 
 import math
 import re
+from decimal import Context, Decimal
 
 from spotwright.domain.errors import UnitError
 
 # A comma stands between thousands and nowhere else: `1,5 h` must not be read as fifteen hours.
 _WHOLE = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:_[0-9]+)*)"
 _NUMBER = rf"(?:{_WHOLE}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_EXACT = Context(prec=50, traps=[])  # 95% is 0.95, not 95 * 0.01; too large becomes infinite
 _QUANTITY = re.compile(rf"\s*([+-]?{_NUMBER})\s*([A-Za-z/µ%]*)\s*")
 _DURATION_PART = re.compile(rf"\s*{_NUMBER}\s*[A-Za-zµ]+\s*")
 _SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "second": 1.0,
@@ -115,7 +117,8 @@ def _quantity(value: str | float, units: dict[str, float], expected: str) -> flo
     match = _QUANTITY.fullmatch(str(value))
     if match is None or match[2] not in units:
         raise UnitError(value, expected=expected)
-    return float(match[1].replace(",", "").replace("_", "")) * units[match[2]]
+    number = _EXACT.create_decimal(match[1].replace(",", "").replace("_", ""))
+    return float(_EXACT.multiply(number, Decimal(str(units[match[2]]))))
 
 
 def _positive(number: float, value: object, expected: str) -> float:

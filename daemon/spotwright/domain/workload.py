@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from spotwright.domain.checks import require_fraction, require_not_negative, require_positive
 from spotwright.domain.hardware import Precision
 
 
@@ -43,6 +44,10 @@ class ModelSize:
     precision: Precision = Precision.FP32
     parameter_count: float | None = None  # of the whole model, for memory; None: from bytes
 
+    def __post_init__(self) -> None:
+        require_positive(self, "parameter_bytes", "tensor_count")
+        require_positive(self, "flops_per_sample", "parameter_count")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryUse:
@@ -52,6 +57,12 @@ class MemoryUse:
     activation_bytes_per_sample: float = 0.0
     reserved_bytes: float = 1.0e9  # CUDA context, workspace, fragmentation
     zero_stage: int = 0  # ZeRO: 1 shards optimiser state, 2 gradients too, 3 parameters too
+
+    def __post_init__(self) -> None:
+        require_not_negative(self, "optimizer_bytes_per_parameter", "reserved_bytes")
+        require_not_negative(self, "activation_bytes_per_sample")
+        if self.zero_stage not in range(4):
+            raise ValueError(f"zero_stage must be 0 to 3, got {self.zero_stage}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +77,12 @@ class ComputeProfile:
     knee: float = 1.0
     relative_sd: float | None = None  # spread between equal devices; None: the model's default
 
+    def __post_init__(self) -> None:
+        require_positive(self, "per_sample_s")
+        require_not_negative(self, "fixed_s", "relative_sd")
+        if self.knee < 1:
+            raise ValueError(f"knee must be at least 1, got {self.knee}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedBatch:
@@ -73,6 +90,13 @@ class FixedBatch:
 
     per_gpu_count: int | None = None
     by_device: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.per_gpu_count is None and not self.by_device:
+            raise ValueError("a fixed batch needs per_gpu_count or by_device")
+        for batch in (self.per_gpu_count, *self.by_device.values()):
+            if batch is not None and batch < 1:
+                raise ValueError(f"a batch must be at least 1, got {batch}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +106,9 @@ class MemoryBatch:
     per_gib: float
     offset: float = 0.0
 
+    def __post_init__(self) -> None:
+        require_positive(self, "per_gib")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlobalBatch:
@@ -89,6 +116,9 @@ class GlobalBatch:
 
     sample_count: int
     max_per_gpu_count: int | None = None
+
+    def __post_init__(self) -> None:
+        require_positive(self, "sample_count", "max_per_gpu_count")
 
 
 BatchRule = FixedBatch | MemoryBatch | GlobalBatch
@@ -110,6 +140,14 @@ class ParameterServing:
     contention_offset: float | None = None
     largest_shard_fraction: float = 1.0  # of the bytes, with several servers
 
+    def __post_init__(self) -> None:
+        require_positive(self, "default_count", "bandwidth_mbps", "requested_mbps")
+        require_not_negative(self, "cpu_s_per_tensor", "cpu_s_per_byte")
+        require_fraction(self, "overlap_fraction", "largest_shard_fraction")
+        needed = (self.requested_mbps, self.contention_slope, self.contention_offset)
+        if self.contention is Contention.SPOTDNN and None in needed:
+            raise ValueError("spotdnn contention needs requested_mbps, slope and offset")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
@@ -118,6 +156,10 @@ class Links:
     network_mbps: float | None = None
     intra_mbps: float | None = None  # between the GPUs of one node
     sharing_fraction: float | None = None  # slowdown of a full node by its own GPUs
+
+    def __post_init__(self) -> None:
+        require_positive(self, "network_mbps", "intra_mbps")
+        require_not_negative(self, "sharing_fraction")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +175,14 @@ class AllreduceTuning:
     compression_ratio: float = 1.0
     links: Mapping[str, Links] = field(default_factory=dict)  # by instance type
 
+    def __post_init__(self) -> None:
+        require_fraction(self, "head_fraction")
+        require_not_negative(self, "gpu_spread_fraction", "link_spread_fraction")
+        require_not_negative(self, "two_node_loss", "hop_loss")
+        require_positive(self, "compression_ratio")
+        if self.overlap_power < 1:
+            raise ValueError(f"overlap_power must be at least 1, got {self.overlap_power}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepInterval:
@@ -142,6 +192,10 @@ class StepInterval:
     high_quantile: float
     base_scale: float
     network_scale: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_positive(self, "base_scale")
+        require_not_negative(self, "network_scale")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +217,13 @@ class ServerlessLaw:
     resume_s: float = 5.0
     usd_per_gib_s: float = 1.66667e-5
 
+    def __post_init__(self) -> None:
+        require_positive(self, "batch_per_function_count", "max_global_batch_count")
+        require_positive(
+            self, "storage_max_mbps", "function_max_mbps", "timeout_s", "usd_per_gib_s"
+        )
+        require_not_negative(self, "checkpoint_margin_s", "resume_s", "s_per_sample")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpotdnnLoss:
@@ -177,6 +238,16 @@ class SpotdnnLoss:
     coefficient_range: tuple[float, float] = (0.0, 1.0)
     relative_sd: float = 0.06  # of the iterations to a loss
 
+    def __post_init__(self) -> None:
+        require_positive(self, "c3")
+        require_not_negative(self, "c4", "c5", "relative_sd")
+        low, high = self.batch_range
+        if self.c2 > 0 or not 0 < low <= high or -self.c2 * high >= self.c3:
+            raise ValueError(
+                f"the law holds for c2 <= 0 and batches below c3/|c2|, got c2 = {self.c2:g}, "
+                f"c3 = {self.c3:g} and batches of {low:g} to {high:g}"
+            )
+
     @property
     def floor_loss(self) -> float:
         """The loss that training approaches and never reaches."""
@@ -190,6 +261,10 @@ class CynthiaLoss:
     k0: float
     k1: float
     relative_sd: float = 0.06
+
+    def __post_init__(self) -> None:
+        require_positive(self, "k0")
+        require_not_negative(self, "k1", "relative_sd")
 
     @property
     def floor_loss(self) -> float:
@@ -206,6 +281,10 @@ class NoiseScaleLaw:
     loss: float  # the loss both figures were measured for
     relative_sd: float = 0.10
 
+    def __post_init__(self) -> None:
+        require_positive(self, "minimum_steps", "loss")
+        require_not_negative(self, "noise_scale_samples")
+
 
 LossLaw = SpotdnnLoss | CynthiaLoss | NoiseScaleLaw
 
@@ -218,6 +297,9 @@ class Dataset:
     size_bytes: float | None = None
     tokens_per_sample: float | None = None
 
+    def __post_init__(self) -> None:
+        require_positive(self, "sample_count", "size_bytes", "tokens_per_sample")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputPipeline:
@@ -228,6 +310,22 @@ class InputPipeline:
     disk_mbps: float | None = None  # None: the instance type's block storage
     memory_mbps: float = 80_000.0  # reading from the page cache
 
+    def __post_init__(self) -> None:
+        require_positive(self, "prep_samples_per_s_per_vcpu", "disk_mbps", "memory_mbps")
+        require_fraction(self, "cached_fraction")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifetimes:
+    """How long spot nodes of one type ran, and which of them were taken away."""
+
+    hours: tuple[float, ...]
+    revoked: tuple[bool, ...]
+
+    def __post_init__(self) -> None:
+        if not self.hours or len(self.hours) != len(self.revoked) or min(self.hours) <= 0:
+            raise ValueError("lifetimes need positive hours, and revoked for each of them")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpotBehaviour:
@@ -236,6 +334,12 @@ class SpotBehaviour:
     checkpoint_s: float | None = None  # None: from the size, by the measured law
     restart_s: float = 120.0  # from revocation to a replacement that trains
     common_shock_fraction: float = 0.5  # of the hazard, that takes a whole pool at once
+    lifetimes: Mapping[str, Lifetimes] = field(default_factory=dict)  # measured, by instance type
+
+    def __post_init__(self) -> None:
+        require_positive(self, "checkpoint_s")
+        require_not_negative(self, "restart_s")
+        require_fraction(self, "common_shock_fraction")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,3 +361,8 @@ class Workload:
     spot: SpotBehaviour = field(default_factory=SpotBehaviour)
     pcie_mbps: float | None = None  # None: the instance type's
     interval: StepInterval | None = None  # None: not calibrated, from the spread of devices
+
+    def __post_init__(self) -> None:
+        if not 0 < self.efficiency_fraction <= 1:
+            raise ValueError(f"efficiency_fraction must be in (0, 1], got {self}")
+        require_positive(self, "pcie_mbps")

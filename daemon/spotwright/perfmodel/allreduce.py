@@ -22,7 +22,7 @@ import numpy as np
 
 from spotwright.domain.errors import MissingFactError
 from spotwright.domain.prediction import StepTerms
-from spotwright.domain.workload import Links, Workload
+from spotwright.domain.workload import AllreduceTuning, Links, Workload
 from spotwright.perfmodel.order_statistics import expected_maximum, smooth_maximum
 from spotwright.perfmodel.step_model import ClusterSpeed, Floats, WorkerClass, column
 from spotwright.perfmodel.synchronous_compute import SynchronousCompute
@@ -42,8 +42,7 @@ class AllreduceModel:
 
     def __init__(self, workload: Workload, workers: Sequence[WorkerClass]) -> None:
         """Prepare for fleets of these classes."""
-        assert workload.allreduce is not None
-        tuning = workload.allreduce
+        tuning = workload.allreduce or AllreduceTuning()
         self._tuning = tuning
         self._compute = SynchronousCompute(workload, workers)
         self._gpus = column([w.gpus for w in workers])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spotwright.domain.prediction import StepTerms
-from spotwright.domain.workload import Contention, Workload
+from spotwright.domain.workload import Contention, ParameterServing, Workload
 from spotwright.perfmodel.contention import SharedServer, spotdnn_bandwidth_mbps, waits
 from spotwright.perfmodel.local_exchange import nvlink_s, pcie_s
 from spotwright.perfmodel.parameter_server import ServerDemand
@@ -46,7 +46,7 @@ class AspPsModel:
         demand: ServerDemand,
         *,
         latency_s: Sequence[float],
-        most_workers: int = 64,
+        most_workers: int,
     ) -> None:
         """Prepare for fleets of these classes.
 
@@ -57,10 +57,10 @@ class AspPsModel:
             latency_s: round trip between each class and the servers, beyond that of one zone.
             most_workers: the largest fleet that will be asked about.
         """
-        assert workload.parameter_serving is not None
-        self._serving = workload.parameter_serving
+        self._serving = workload.parameter_serving or ParameterServing()
         self._bytes = workload.model.parameter_bytes
         self._demand = demand
+        self._most_workers = most_workers
         self._batch = column([worker.batch for worker in workers])
         self._feed_s = column([worker.batch / worker.input_rate for worker in workers])
         self._lone = self._lone_terms(workers, latency_s)
@@ -75,6 +75,8 @@ class AspPsModel:
 
     def speed(self, counts: Floats) -> ClusterSpeed:
         """Evaluate fleets."""
+        if counts.sum(axis=0).max() > self._most_workers:
+            raise ValueError(f"a fleet has more than the {self._most_workers} workers prepared for")
         busy_s, communication_s = self._steps(counts)
         step_s = np.maximum(busy_s, self._feed_s)
         rates = counts / step_s

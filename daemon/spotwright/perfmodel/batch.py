@@ -29,6 +29,8 @@ def batch_per_gpu(workload: Workload, instance_type: InstanceType) -> int:
             room = rule.per_gib * instance_type.gpu_memory_gib + rule.offset
             return 2 ** math.floor(math.log2(room)) if room >= 1 else 1
         case GlobalBatch():
-            raise BadInputError(f"batch.whole does not suit strategy {workload.strategy}")
+            raise BadInputError(
+                "batch.whole is split between synchronous workers; asp-ps needs a batch per GPU"
+            )
         case None:
             raise MissingFactError("the batch", way_out="add workload.batch")

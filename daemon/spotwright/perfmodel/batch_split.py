@@ -3,7 +3,7 @@
 With n_i GPUs that take f_i + s_i * b_i seconds, equal finish times t and sum n_i b_i = G give
 t = (G + sum n_i f_i / s_i) / sum(n_i / s_i). A class with f_i >= t gets nothing and leaves the
 sums. A share above what fits one GPU is worked off in several micro-batches, each of which pays f_i
-again.
+again. A profile with a knee above 1 is split as if it were 1: finish times then differ a little.
 """
 
 import numpy as np

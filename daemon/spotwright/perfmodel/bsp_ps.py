@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spotwright.domain.prediction import StepTerms
-from spotwright.domain.workload import Workload
+from spotwright.domain.workload import ParameterServing, Workload
 from spotwright.perfmodel.asp_ps import ROUND_TRIPS_PER_STEP
 from spotwright.perfmodel.local_exchange import nvlink_s, pcie_s
 from spotwright.perfmodel.order_statistics import expected_maximum
@@ -32,8 +32,8 @@ class BspPsModel:
         latency_s: Sequence[float],
     ) -> None:
         """Prepare for fleets of these classes."""
-        assert workload.parameter_serving is not None
-        self._overlap = workload.parameter_serving.overlap_fraction
+        serving = workload.parameter_serving or ParameterServing()
+        self._overlap = serving.overlap_fraction
         self._demand = demand
         self._compute = SynchronousCompute(workload, workers)
         self._gpus = column([w.gpus for w in workers])

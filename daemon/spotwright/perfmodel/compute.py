@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from spotwright.domain.errors import MissingFactError
+from spotwright.domain.errors import MissingFactError, UnknownNameError
 from spotwright.domain.hardware import Gpu, InstanceType, Precision
 from spotwright.domain.workload import ComputeProfile, Workload
 
@@ -90,8 +90,10 @@ def _gpu(instance_type: InstanceType, gpu_facts: GpuFacts) -> Gpu:
 def _references(workload: Workload, gpu_facts: GpuFacts) -> list[tuple[Gpu, ComputeProfile]]:
     found = []
     for device, profile in sorted(workload.compute.items()):
-        if "." not in device:  # instance types have a dot, GPU names have none
+        try:
             found.append((gpu_facts(device), profile))
+        except UnknownNameError:
+            continue  # an instance type: its profile says nothing about other hosts
     return found
 
 

@@ -117,10 +117,13 @@ def relative_sd(law: LossLaw | None, target: Target) -> float:
 def _updates_to_loss(law: LossLaw | None, loss: float, progress: Progress) -> Floats:
     match law:
         case SpotdnnLoss():
+            if not progress.asynchronous:
+                raise BadInputError("the spotdnn law describes asynchronous training: asp-ps only")
             above_floor = _above_floor(loss, law.floor_loss)
             scale = law.c2 * progress.weighted_batch + law.c3
             crowd = np.sqrt((progress.coefficient + law.c4) * progress.worker_count)
-            return np.maximum(scale * crowd / above_floor - law.c1, 1.0)
+            updates = np.maximum(scale * crowd / above_floor - law.c1, 1.0)
+            return np.where(scale > 0, updates, np.inf)  # beyond c3 / |c2| the law says nothing
         case CynthiaLoss():
             above_floor = _above_floor(loss, law.floor_loss)
             exponent = 0.5 if progress.asynchronous else 0.0

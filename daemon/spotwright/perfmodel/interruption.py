@@ -1,8 +1,9 @@
 """What spot interruptions cost: hazard, checkpoints, lost work, refill.
 
 A node of a pool from which the share p is taken back in a month (730 h) has the hazard
-lambda = -ln(1 - p) / 730 per hour. The part `common_shock_fraction` of it takes the whole pool at
-once, so that n nodes of one pool are not n independent ones: events of a pool come at
+lambda = -ln(1 - p) / 730 per hour; lifetimes that the job's owner measured override it. The part
+`common_shock_fraction` of it takes the whole pool at once, so that n nodes of one pool are not n
+independent ones: events of a pool come at
 
     lambda * (s + (1 - s) * n)                                              per hour.
 
@@ -21,12 +22,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spotwright.domain.fleet import NodeGroup, Role
-from spotwright.domain.offer import Market
+from spotwright.domain.offer import Market, Pool
 from spotwright.domain.workload import Strategy, Workload
 from spotwright.perfmodel.laws.checkpoint_law import DEFAULT_CHECKPOINT_LAW
+from spotwright.perfmodel.survival import kaplan_meier
 
 _HOURS_PER_MONTH = 730.0
-_UNKNOWN_INTERRUPTION_FRACTION = 0.10  # per month, where the advisor lists none
+UNKNOWN_INTERRUPTION_FRACTION = 0.10  # per month, where the advisor lists none
 _STATE_COPIES = 3.0  # a checkpoint holds parameters and two moments
 
 
@@ -43,18 +45,25 @@ class SpotRisk:
     sd_s: float  # from the randomness of interruptions alone
 
 
-def hazard_per_hour(group: NodeGroup) -> float:
-    """Return the interruptions per hour of one node of a group."""
+def hazard_per_hour(workload: Workload, group: NodeGroup) -> float:
+    """Return the interruptions per hour of one node: from measured lifetimes, else the advisor."""
     if group.market is Market.ON_DEMAND or group.offer is None:
         return 0.0
+    measured = workload.spot.lifetimes.get(group.instance_type.name)
+    if measured is not None:
+        return kaplan_meier(measured.hours, measured.revoked).mean_hazard_per_hour(
+            max(measured.hours)
+        )
     share = group.offer.interruption_fraction
-    share = _UNKNOWN_INTERRUPTION_FRACTION if share is None else share
+    share = UNKNOWN_INTERRUPTION_FRACTION if share is None else share
     return -math.log(1 - share) / _HOURS_PER_MONTH
 
 
-def survival_probability(group: NodeGroup, *, hours: float, common_shock_fraction: float) -> float:
-    """Return the probability that no node of a group is taken within `hours`."""
-    return math.exp(-_event_rate(group, common_shock_fraction) * hours)
+def uninterrupted_probability(
+    workload: Workload, groups: Sequence[NodeGroup], *, hours: float
+) -> float:
+    """Return the probability that no node is taken within `hours`."""
+    return math.exp(-_event_rate(workload, groups) * hours)
 
 
 def checkpoint_s(workload: Workload) -> float:
@@ -74,8 +83,7 @@ def young_daly_interval_s(checkpoint_seconds: float, events_per_hour: float) -> 
 
 def spot_risk(workload: Workload, groups: Sequence[NodeGroup], *, work_s: float) -> SpotRisk:
     """Return what interruptions do to a run."""
-    shock = workload.spot.common_shock_fraction
-    rate = sum(_event_rate(group, shock) for group in groups)
+    rate = _event_rate(workload, groups)
     if rate == 0:
         return SpotRisk(
             events_per_hour=0.0,
@@ -116,9 +124,9 @@ def _asynchronous(
     """Charge each event the share of the workers that is missing until it is refilled."""
     workers = [group for group in groups if group.role is Role.WORKER]
     nodes = sum(group.node_count for group in workers)
-    lost_per_hour = sum(hazard_per_hour(group) * group.node_count for group in workers)
+    lost_per_hour = sum(hazard_per_hour(workload, g) * g.node_count for g in workers)
     refilled_s = work_s * (1 + lost_per_hour / nodes * workload.spot.restart_s / 3600)
-    worker_rate = sum(_event_rate(g, workload.spot.common_shock_fraction) for g in workers)
+    worker_rate = _event_rate(workload, workers)
     loss_s = workload.spot.restart_s * lost_per_hour / nodes / worker_rate if worker_rate else 0.0
     sd_s = loss_s * math.sqrt(worker_rate * refilled_s / 3600)
     stops = None
@@ -138,6 +146,12 @@ def _asynchronous(
     )
 
 
-def _event_rate(group: NodeGroup, common_shock_fraction: float) -> float:
-    independent = (1 - common_shock_fraction) * group.node_count
-    return hazard_per_hour(group) * (common_shock_fraction + independent)
+def _event_rate(workload: Workload, groups: Sequence[NodeGroup]) -> float:
+    """Return the events per hour; groups of one pool share its shocks."""
+    shock = workload.spot.common_shock_fraction
+    hazards = {g.offer.pool: hazard_per_hour(workload, g) for g in groups if g.offer}
+    nodes: dict[Pool, int] = {}
+    for group in groups:
+        if group.offer:
+            nodes[group.offer.pool] = nodes.get(group.offer.pool, 0) + group.node_count
+    return sum(hazards[pool] * (shock + (1 - shock) * n) for pool, n in nodes.items())

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from spotwright.domain.errors import MissingFactError
 from spotwright.domain.fleet import NodeGroup
 from spotwright.domain.job import NetworkRate
-from spotwright.domain.workload import Workload
+from spotwright.domain.workload import ParameterServing, Workload
 from spotwright.perfmodel.contention import Station
 from spotwright.perfmodel.step_model import network_rate
 
@@ -73,8 +73,7 @@ def server_demand(
     Raises:
         MissingFactError: nothing says how fast a server's network is.
     """
-    serving = workload.parameter_serving
-    assert serving is not None  # strategies without servers never ask
+    serving = workload.parameter_serving or ParameterServing()
     count = sum(group.node_count for group in servers)
     vcpus = min(group.instance_type.vcpu_count for group in servers)
     share = 1.0 if count == 1 else max(serving.largest_shard_fraction, 1 / count)

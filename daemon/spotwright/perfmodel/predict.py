@@ -1,5 +1,6 @@
 """The whole prediction for one fleet: step, loss, interruptions, time and money."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,7 @@ from spotwright.domain.errors import BadInputError
 from spotwright.domain.fleet import Fleet
 from spotwright.domain.job import JobSpec, TargetKind
 from spotwright.domain.prediction import GroupPrediction, Interval, Prediction
-from spotwright.domain.units import format_duration
-from spotwright.domain.workload import Strategy
+from spotwright.domain.workload import GlobalBatch, Strategy, Workload
 from spotwright.perfmodel.compute import GpuFacts
 from spotwright.perfmodel.convergence import (
     check_fitted_range,
@@ -18,8 +18,9 @@ from spotwright.perfmodel.convergence import (
     updates_to_goal,
 )
 from spotwright.perfmodel.fleets import fleet_progress
-from spotwright.perfmodel.interruption import SpotRisk, spot_risk
+from spotwright.perfmodel.interruption import spot_risk, uninterrupted_probability
 from spotwright.perfmodel.memory import check_memory
+from spotwright.perfmodel.notes import prediction_notes
 from spotwright.perfmodel.serverless import lifecycle
 from spotwright.perfmodel.step_model import (
     ClusterSpeed,
@@ -29,7 +30,8 @@ from spotwright.perfmodel.step_model import (
     worker_class,
 )
 from spotwright.perfmodel.strategies import build_model, build_serverless
-from spotwright.perfmodel.uncertainty import LogBounds, step_bounds
+from spotwright.perfmodel.traffic import cross_zone_usd
+from spotwright.perfmodel.uncertainty import Z90, LogBounds, step_bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,13 @@ def predict(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> Prediction:
     bounds = step.bounds.widened(relative_sd(job.workload.convergence, job.goal.target))
     bounds = bounds.widened(risk.sd_s / risk.expected_s)
     duration = bounds.around(risk.expected_s)
+    steps = [(g.group, work_s / g.step_s) for g in step.groups if g.group is not None]
+    traffic_usd = cross_zone_usd(job.workload, fleet, steps)
     return Prediction(
         strategy=job.workload.strategy,
         fleet=fleet,
         groups=step.groups,
-        step_s=step.bounds.around(iteration_s),
+        iteration_s=step.bounds.around(iteration_s),
         cluster_steps_per_s=step.worker_steps_per_s,
         samples_per_s=float(step.speed.samples_per_s[0]),
         weighted_batch=float(step.speed.weighted_batch[0]),
@@ -76,10 +80,15 @@ def predict(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> Prediction:
         steps_to_goal=updates,
         duration_s=duration,
         duration_p95_s=duration.high,
-        cost_usd=_cost(job, fleet, duration),
+        deadline_probability=_deadline_probability(job, duration),
+        uninterrupted_probability=uninterrupted_probability(
+            job.workload, fleet.nodes, hours=duration.mid / 3600
+        ),
+        cost_usd=_cost(job, fleet, duration, traffic_usd),
+        traffic_usd=traffic_usd,
         bottleneck=_bottleneck(step.groups),
         network_basis=job.limits.network,
-        notes=_notes(fleet, risk),
+        notes=prediction_notes(job, fleet, risk, traffic_usd),
     )
 
 
@@ -136,7 +145,7 @@ def _group_predictions(
     for i, (worker, terms) in enumerate(zip(workers, model.terms(counts), strict=True)):
         step_s, samples_per_s = float(speed.step_s[i, 0]), float(speed.group_samples_per_s[i, 0])
         batch_per_gpu = samples_per_s * step_s / (counts[i] * worker.gpus)
-        largest = getattr(job.workload.batch, "max_per_gpu_count", None) or batch_per_gpu
+        largest = _largest_batch(job.workload) or batch_per_gpu
         result.append(
             GroupPrediction(
                 group=worker.group,
@@ -157,6 +166,11 @@ def _group_predictions(
     return tuple(result)
 
 
+def _largest_batch(workload: Workload) -> int | None:
+    rule = workload.batch
+    return rule.max_per_gpu_count if isinstance(rule, GlobalBatch) else None
+
+
 def _start_up_s(job: JobSpec, fleet: Fleet, training_s: float) -> float:
     if fleet.functions is None:
         return 0.0
@@ -168,11 +182,24 @@ def _start_up_s(job: JobSpec, fleet: Fleet, training_s: float) -> float:
     ).total_s
 
 
-def _cost(job: JobSpec, fleet: Fleet, duration: Interval) -> Interval | None:
+def _cost(job: JobSpec, fleet: Fleet, duration: Interval, traffic_usd: float) -> Interval | None:
     usd_per_hour = fleet.usd_per_hour
     if usd_per_hour is None:
         return None
-    return duration.scaled(usd_per_hour / 3600 + _functions_usd_per_s(job, fleet))
+    usd_per_s = usd_per_hour / 3600 + _functions_usd_per_s(job, fleet)
+    return duration.scaled(usd_per_s).shifted(traffic_usd)
+
+
+def _deadline_probability(job: JobSpec, duration: Interval) -> float | None:
+    """Return P(duration <= deadline), the logarithm of the duration being normal on either side."""
+    deadline_s = job.goal.deadline_s
+    if deadline_s is None:
+        return None
+    late = deadline_s >= duration.mid
+    width = math.log(duration.high / duration.mid if late else duration.mid / duration.low)
+    if width == 0:
+        return float(late)
+    return 0.5 * math.erfc(-Z90 * math.log(deadline_s / duration.mid) / width / math.sqrt(2))
 
 
 def _functions_usd_per_s(job: JobSpec, fleet: Fleet) -> float:
@@ -190,15 +217,3 @@ def _bottleneck(groups: Sequence[GroupPrediction]) -> str:
         for name, seconds in group.terms.by_name().items():
             totals[name] = totals.get(name, 0.0) + weight * seconds
     return max(totals, key=lambda name: totals[name])
-
-
-def _notes(fleet: Fleet, risk: SpotRisk) -> tuple[str, ...]:
-    notes = []
-    if risk.events_per_hour > 0:
-        saving = risk.checkpoint_interval_s
-        every = f", a checkpoint every {format_duration(saving)}" if saving else ""
-        notes.append(f"{risk.expected_events:.2g} interruptions expected{every}")
-    unpriced = sorted({g.instance_type.name for g in fleet.nodes if g.offer is None})
-    if unpriced:
-        notes.append(f"no price for {', '.join(unpriced)}: the cost is not known")
-    return tuple(notes)

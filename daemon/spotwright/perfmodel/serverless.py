@@ -1,6 +1,6 @@
 """Serverless workers (lambdaDNN): equal functions of m MB, a parameter server on an instance.
 
-    iteration   t = b / R(m) + 2 d_m / B,  B = min(B_function, B_ps / n)
+    iteration   t = b / R(m) + exchange: twice the slower of n shards at B_ps, a model at B_function
     speed       R(m) = a m + c as published, or 1 / (w0 + w1 / m) as fitted
     batch       b = b_f while b_f n <= b_gmax, else b_gmax / n
     start       t_load = dataset / (n B_s(m)),  B_s = min(line in m, storage limit)
@@ -28,8 +28,7 @@ class ServerlessModel:
         self, workload: Workload, memory_mb: Sequence[float], demand: ServerDemand
     ) -> None:
         """Prepare for functions of these sizes."""
-        assert workload.serverless is not None
-        self._law = workload.serverless
+        self._law = _law(workload)
         self._demand = demand
         self._s_per_sample = column([seconds_per_sample(self._law, m) for m in memory_mb])
 
@@ -55,10 +54,13 @@ class ServerlessModel:
         return tuple(terms for _ in counts)
 
     def _exchange_s(self, functions: Floats) -> Floats:
-        share = self._demand.bandwidth_mbps / functions
-        limit = self._law.function_max_mbps
-        bandwidth = share if limit is None else np.minimum(share, limit)
-        return 2 * self._demand.shard_bytes * 8e-6 / bandwidth
+        return exchange_s(
+            functions,
+            shard_bytes=self._demand.shard_bytes,
+            parameter_bytes=self._demand.parameter_bytes,
+            server_mbps=self._demand.bandwidth_mbps,
+            function_max_mbps=self._law.function_max_mbps,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +81,7 @@ def lifecycle(
     workload: Workload, *, memory_mb: float, functions: int, training_s: float
 ) -> Lifecycle:
     """Return loading and the restarts that the timeout forces."""
-    law, dataset = workload.serverless, workload.dataset
-    assert law is not None
+    law, dataset = _law(workload), workload.dataset
     if dataset is None or dataset.size_bytes is None:
         raise MissingFactError("the size of the data set", way_out="add workload.dataset.size")
     rate = min(law.storage_mbps_per_mb * memory_mb + law.storage_mbps_offset, law.storage_max_mbps)
@@ -99,11 +100,32 @@ def lifecycle(
     return Lifecycle(load_s=load_s, restart_count=restarts, restart_s=restart_s)
 
 
+def _law(workload: Workload) -> ServerlessLaw:
+    if workload.serverless is None:
+        raise MissingFactError("how fast functions are", way_out="add workload.serverless")
+    return workload.serverless
+
+
+def exchange_s(
+    functions: Floats,
+    *,
+    shard_bytes: float,
+    parameter_bytes: float,
+    server_mbps: float,
+    function_max_mbps: float | None,
+) -> Floats:
+    """Return the push and pull of one step: all functions share the busiest server's link."""
+    server_s = functions * (shard_bytes * 8e-6 / server_mbps)
+    own_s = parameter_bytes * 8e-6 / function_max_mbps if function_max_mbps else 0.0
+    return 2 * np.maximum(server_s, own_s)
+
+
 def seconds_per_sample(law: ServerlessLaw, memory_mb: float) -> float:
     """Return the compute time of one sample on one function."""
     if law.mb_s_per_sample is not None:
         return law.s_per_sample + law.mb_s_per_sample / memory_mb
-    assert law.samples_per_s_per_mb is not None
+    if law.samples_per_s_per_mb is None:
+        raise MissingFactError("the speed of a function", way_out="add samples_per_s to its law")
     rate = law.samples_per_s_per_mb * memory_mb + law.samples_per_s_offset
     if rate <= 0:
         raise BadInputError(f"the speed law gives no speed at {memory_mb:g} MB; use more memory")

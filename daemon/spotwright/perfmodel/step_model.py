@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spotwright.domain.fleet import NodeGroup
 from spotwright.domain.job import NetworkRate
 from spotwright.domain.prediction import StepTerms
-from spotwright.domain.workload import Workload
+from spotwright.domain.workload import GlobalBatch, Strategy, Workload
 from spotwright.perfmodel.batch import batch_per_gpu
 from spotwright.perfmodel.compute import ComputeEstimate, GpuFacts, estimate_compute
 from spotwright.perfmodel.input_pipeline import node_input_rate
@@ -82,7 +82,8 @@ def worker_class(
 ) -> WorkerClass:
     """Collect what a strategy needs to know of one group."""
     instance_type = group.instance_type
-    whole = getattr(workload.batch, "sample_count", None) is not None
+    synchronous = workload.strategy is not Strategy.ASP_PS
+    whole = synchronous and isinstance(workload.batch, GlobalBatch)
     return WorkerClass(
         group=group,
         compute=estimate_compute(workload, instance_type, gpu_facts),

@@ -23,6 +23,11 @@ class SurvivalCurve:
         fallen = int(np.searchsorted(self.hours, hours, side="right"))
         return 1.0 if fallen == 0 else float(self.probability[fallen - 1])
 
+    def mean_hazard_per_hour(self, hours: float) -> float:
+        """Return the constant hazard with the same survival at `hours`, at most one death each."""
+        left = max(self.at(hours), 1e-3)
+        return float(-np.log(left) / hours)
+
     def hazard_per_hour(self, start_h: float, end_h: float) -> float:
         """Return the mean hazard of a node of that age; infinite where none lived as long."""
         start, end = self.at(start_h), self.at(end_h)

@@ -6,7 +6,7 @@ from statistics import median
 
 from spotwright.domain.errors import MeasurementsError
 from spotwright.domain.fleet import Fleet
-from spotwright.domain.job import Goal, JobSpec, Limits, NetworkRate, Placement, Target, TargetKind
+from spotwright.domain.job import Goal, JobSpec, Limits, Placement, Target, TargetKind
 from spotwright.domain.measurement import Configuration, Measurement
 from spotwright.domain.workload import (
     AllreduceTuning,
@@ -21,7 +21,7 @@ from spotwright.perfmodel.calibration.calibrate import Calibration, calibrate
 from spotwright.perfmodel.calibration.parameter_server_rows import ParameterServerRows
 from spotwright.perfmodel.calibration.runs import MeasuredRows, Run
 from spotwright.perfmodel.calibration.serverless_rows import ServerlessRows
-from spotwright.usecases.configured_fleets import UNNAMED_MODEL, FleetResolver
+from spotwright.usecases.configured_fleets import MEASURED_NETWORK, UNNAMED_MODEL, FleetResolver
 from spotwright.usecases.ports import OfferSource
 
 ASSUMED_PARAMETER_BYTES = 100e6  # all-reduce: rates are then relative to it
@@ -51,28 +51,30 @@ def calibrate_workloads(
     Raises:
         MeasurementsError: a row cannot be used; it names the line.
     """
-    fitted, groups = [], _by_model(rows)
+    groups = _by_model(rows)
     models = [model for model, _ in groups]
+    fitted = []
     for (model, strategy), group in groups.items():
-        job = _job(group, model, strategy, base, path)
-        resolver = FleetResolver(source, path=path)
-        runs = [_run(row, job, resolver) for row in group]
-        calibration = calibrate(_measured_rows(_to_fit(job, runs), runs, source))
-        workload = calibration.workload
-        if strategy is not Strategy.SERVERLESS:
-            workload = replace(workload, batch=job.workload.batch)
-        fitted.append(
-            CalibratedModel(
-                name=model if models.count(model) == 1 else f"{model}/{strategy}",
-                job=replace(job, workload=workload),
-                calibration=replace(
-                    calibration,
-                    workload=workload,
-                    notes=(*calibration.notes, *resolver.warnings),
-                ),
-            )
-        )
+        job = _job(group, model, base, path)
+        name = model if models.count(model) == 1 else f"{model}/{strategy}"
+        fitted.append(_fitted(name, job, group, FleetResolver(source, path=path)))
     return fitted
+
+
+def _fitted(
+    name: str, job: JobSpec, rows: Sequence[Measurement], resolver: FleetResolver
+) -> CalibratedModel:
+    runs = [_run(row, job, resolver) for row in rows]
+    calibration = calibrate(_measured_rows(_to_fit(job, runs), runs, resolver.source))
+    workload = calibration.workload
+    if workload.strategy is not Strategy.SERVERLESS:
+        workload = replace(workload, batch=job.workload.batch)
+    notes = (*calibration.notes, *resolver.warnings)
+    return CalibratedModel(
+        name=name,
+        job=replace(job, workload=workload),
+        calibration=replace(calibration, workload=workload, notes=notes),
+    )
 
 
 def _by_model(rows: Sequence[Measurement]) -> Mapping[tuple[str, Strategy], list[Measurement]]:
@@ -83,40 +85,32 @@ def _by_model(rows: Sequence[Measurement]) -> Mapping[tuple[str, Strategy], list
     return groups
 
 
-def _job(
-    rows: Sequence[Measurement],
-    model: str,
-    strategy: Strategy,
-    base: JobSpec | None,
-    path: str,
-) -> JobSpec:
+def _job(rows: Sequence[Measurement], model: str, base: JobSpec | None, path: str) -> JobSpec:
     """Return the job that the rows describe, before anything is fitted."""
-    first = rows[0].configuration
-    workload = Workload(
-        strategy=strategy,
-        model=_size([row.configuration for row in rows], base, path),
-        batch=FixedBatch(per_gpu_count=first.batch_per_gpu),
-    )
-    if base is not None:
-        workload = _of_strategy(base.workload, workload)
-    if strategy is Strategy.ALLREDUCE:
-        workload = replace(workload, allreduce=workload.allreduce or AllreduceTuning())
-    else:
-        serving = workload.parameter_serving or ParameterServing()
-        workload = replace(workload, parameter_serving=serving)
+    workload = _workload([row.configuration for row in rows], base, path)
     if base is not None:
         return replace(base, workload=workload)
+    together = workload.strategy is Strategy.ALLREDUCE
     return JobSpec(
         name=_job_name(model),
         workload=workload,
         goal=Goal(target=Target(kind=TargetKind.STEPS, value=_PLACEHOLDER_STEPS)),
-        limits=Limits(
-            placement=(
-                Placement.ONE_ZONE if strategy is Strategy.ALLREDUCE else Placement.ONE_REGION
-            ),
-            network=NetworkRate.PEAK,  # measured runs are short: inside the burst
-        ),
+        limits=Limits(placement=Placement.ONE_ZONE if together else Placement.ONE_REGION),
     )
+
+
+def _workload(rows: Sequence[Configuration], base: JobSpec | None, path: str) -> Workload:
+    workload = Workload(
+        strategy=rows[0].strategy,
+        model=_size(rows, base, path),
+        batch=FixedBatch(per_gpu_count=rows[0].batch_per_gpu),
+    )
+    if base is not None:
+        workload = _of_strategy(base.workload, workload)
+    if workload.strategy is Strategy.ALLREDUCE:
+        return replace(workload, allreduce=workload.allreduce or AllreduceTuning())
+    serving = workload.parameter_serving or ParameterServing()
+    return replace(workload, parameter_serving=serving)
 
 
 def _of_strategy(base: Workload, fresh: Workload) -> Workload:
@@ -166,6 +160,13 @@ def _size(rows: Sequence[Configuration], base: JobSpec | None, path: str) -> Mod
 def _run(row: Measurement, job: JobSpec, resolver: FleetResolver) -> Run:
     configuration = row.configuration
     fleet = resolver.fleet(configuration, job)
+    if row.step_s is not None and configuration.strategy is Strategy.ASP_PS and _is_mixed(fleet):
+        raise MeasurementsError(
+            "asynchronous workers that are not all equal have no common step_s; "
+            "give cluster_steps_per_s instead",
+            path=resolver.path,
+            line=configuration.line,
+        )
     if fleet.functions is not None:
         worker_count = fleet.functions.function_count
     else:
@@ -179,6 +180,10 @@ def _run(row: Measurement, job: JobSpec, resolver: FleetResolver) -> Run:
     )
 
 
+def _is_mixed(fleet: Fleet) -> bool:
+    return len({(group.instance_type.name, group.gpus_per_node) for group in fleet.workers}) > 1
+
+
 def _placement(fleet: Fleet) -> str:
     """Name a fleet whatever the order of its terms, so that equal ones leave together."""
     nodes = sorted(
@@ -188,14 +193,13 @@ def _placement(fleet: Fleet) -> str:
 
 
 def _measured_rows(job: JobSpec, runs: Sequence[Run], source: OfferSource) -> MeasuredRows:
-    network = job.limits.network
     match job.workload.strategy:
         case Strategy.ALLREDUCE:
-            return AllreduceRows(job.workload, runs, source.gpu, network)
+            return AllreduceRows(job.workload, runs, source.gpu, MEASURED_NETWORK)
         case Strategy.SERVERLESS:
             return ServerlessRows(job.workload, runs)
         case _:
-            return ParameterServerRows(job.workload, runs, source.gpu, network)
+            return ParameterServerRows(job.workload, runs, source.gpu, MEASURED_NETWORK)
 
 
 def _job_name(model: str) -> str:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from spotwright.domain.errors import BadInputError, MeasurementsError, UnknownNameError
 from spotwright.domain.fleet import Fleet
-from spotwright.domain.job import JobSpec, Limits, Placement
+from spotwright.domain.job import JobSpec, Limits, NetworkRate, Placement
 from spotwright.domain.measurement import Configuration
 from spotwright.domain.workload import (
     AllreduceTuning,
@@ -17,6 +17,7 @@ from spotwright.usecases.ports import OfferSource
 from spotwright.usecases.resolve_fleet import resolve_fleet
 
 UNNAMED_MODEL = "model"  # of rows that name none
+MEASURED_NETWORK = NetworkRate.PEAK  # runs that are measured are short: inside the burst
 _MOST_FUNCTIONS = 1_000_000
 
 
@@ -25,7 +26,7 @@ class FleetResolver:
 
     def __init__(self, source: OfferSource, *, path: str) -> None:
         """Look names up in `source`; complain about rows of `path`."""
-        self._source, self.path = source, path
+        self.source, self.path = source, path
         self._known: dict[tuple[str, Strategy], Fleet] = {}
         self.warnings: dict[str, None] = {}  # in order, each once
 
@@ -40,7 +41,7 @@ class FleetResolver:
         if key not in self._known:
             limits = Limits(cloud=job.limits.cloud, placement=Placement.ANYWHERE)
             try:
-                fleet = resolve_fleet(text, replace(job, limits=limits), self._source)
+                fleet = resolve_fleet(text, replace(job, limits=limits), self.source)
                 self._known[key] = fleet if _names_zones(text) else _in_one_place(fleet)
             except BadInputError as error:
                 raise MeasurementsError(str(error), path=self.path, line=row.line) from error
@@ -52,7 +53,7 @@ class FleetResolver:
             return row.fleet
         name, count = row.ps_type or serving.default_type, row.ps_count or serving.default_count
         try:
-            self._source.instance_type(name)
+            self.source.instance_type(name)
         except UnknownNameError as error:
             usual = serving.default_type
             self.warnings[f"{error}; a server like {usual} is assumed in its place"] = None
@@ -71,6 +72,8 @@ def _in_one_place(fleet: Fleet) -> Fleet:
 
 def job_of_row(row: Configuration, job: JobSpec) -> JobSpec:
     """Return a job with the row's strategy, batch and sizes in place of its own.
+
+    Rows are runs as they are measured and calibrated on, whatever rate the job is planned with.
 
     Raises:
         BadInputError: the row is about functions and the job knows nothing of them.
@@ -98,7 +101,7 @@ def job_of_row(row: Configuration, job: JobSpec) -> JobSpec:
             max_global_batch_count=row.batch_per_gpu * _MOST_FUNCTIONS,  # as the row says, uncut
         )
         workload = replace(workload, serverless=law)
-    return replace(job, workload=workload)
+    return replace(job, workload=workload, limits=replace(job.limits, network=MEASURED_NETWORK))
 
 
 def _size(row: Configuration, usual: ModelSize) -> ModelSize:

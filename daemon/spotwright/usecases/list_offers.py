@@ -3,13 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spotwright.domain.job import Limits
+from spotwright.domain.errors import MemoryDoesNotFitError
+from spotwright.domain.job import JobSpec, Limits
 from spotwright.domain.offer import Market, Offer, OfferQuery
+from spotwright.domain.workload import GlobalBatch
+from spotwright.perfmodel.batch import batch_per_gpu
+from spotwright.perfmodel.memory import check_memory
 from spotwright.usecases.ports import OfferSource
 
 
-def worker_offers(limits: Limits, source: OfferSource) -> Sequence[Offer]:
-    """Return what may be rented as workers, cheapest first."""
+def worker_offers(job: JobSpec, source: OfferSource) -> Sequence[Offer]:
+    """Return what a job may rent as workers and its GPUs can hold, cheapest first."""
+    limits = job.limits
     query = replace(
         _query(limits),
         gpus=limits.gpus,
@@ -17,7 +22,7 @@ def worker_offers(limits: Limits, source: OfferSource) -> Sequence[Offer]:
         markets=limits.markets,
         with_gpu=None if limits.instance_types else True,
     )
-    return _affordable(limits, source.offers(query))
+    return [o for o in _affordable(limits, source.offers(query)) if _has_room(job, o)]
 
 
 def server_offers(limits: Limits, source: OfferSource, *, default_type: str) -> Sequence[Offer]:
@@ -41,3 +46,18 @@ def _affordable(limits: Limits, offers: Sequence[Offer]) -> list[Offer]:
         if offer.instance_type.name not in limits.excluded_types
         and offer.price_usd_per_hour <= ceilings.get(offer.instance_type.name, float("inf"))
     ]
+
+
+def _has_room(job: JobSpec, offer: Offer) -> bool:
+    """Tell whether the workload fits, spread over as many nodes as the job allows."""
+    instance_type, rule = offer.instance_type, job.workload.batch
+    if isinstance(rule, GlobalBatch) or rule is None:
+        batch = 1  # whatever fits is worked off in micro-batches
+    else:
+        batch = batch_per_gpu(job.workload, instance_type)
+    gpu_count = max(instance_type.gpu_count, 1.0) * job.limits.max_nodes
+    try:
+        check_memory(job.workload, instance_type, batch_per_gpu=batch, gpu_count=gpu_count)
+    except MemoryDoesNotFitError:
+        return False
+    return True

@@ -1,6 +1,6 @@
 """What the use cases need from outside, in the project's own words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -14,7 +14,13 @@ class OfferSource(Protocol):
 
     @property
     def catalog_time(self) -> datetime:
-        """When the prices were observed."""
+        """When the oldest prices on sale were observed; those of retired types may be older."""
+
+    def oldest_price_time(self, offers: Iterable[Offer]) -> datetime:
+        """Return when the oldest price among this source's offers was observed.
+
+        Of no offers it is `catalog_time`: that there are none is as old as the catalog.
+        """
 
     def offers(self, query: OfferQuery) -> Sequence[Offer]:
         """Return the matching offers, cheapest first, ties by type, zone and market.

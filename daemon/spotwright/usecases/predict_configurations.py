@@ -45,7 +45,7 @@ def predict_configurations(
     for row in rows:
         try:
             job = _known(row, jobs) or _from_flops(row, jobs, resolver) or _only(row, jobs, path)
-            predictions.append(_predict(row, job, resolver, source))
+            predictions.append(_predict(row, job, resolver))
         except MeasurementsError:
             raise
         except BadInputError as error:
@@ -53,11 +53,9 @@ def predict_configurations(
     return predictions, list(resolver.warnings)
 
 
-def _predict(
-    row: Configuration, job: JobSpec, resolver: FleetResolver, source: OfferSource
-) -> RowPrediction:
+def _predict(row: Configuration, job: JobSpec, resolver: FleetResolver) -> RowPrediction:
     job = job_of_row(row, job)
-    step = evaluate_step(job, resolver.fleet(row, job), source.gpu)
+    step = evaluate_step(job, resolver.fleet(row, job), resolver.source.gpu)
     worker_count = float(step.counts.sum())
     asynchronous = row.strategy is Strategy.ASP_PS
     mean_step_s = worker_count / step.worker_steps_per_s
@@ -65,15 +63,15 @@ def _predict(
     return RowPrediction(step.bounds.around(seconds), step.worker_steps_per_s)
 
 
-def _same_strategy(row: Configuration, jobs: Mapping[str, JobSpec]) -> Mapping[str, JobSpec]:
-    return {n: j for n, j in jobs.items() if j.workload.strategy is row.strategy} or jobs
+def _same_strategy(row: Configuration, jobs: Mapping[str, JobSpec]) -> dict[str, JobSpec]:
+    return {n: j for n, j in jobs.items() if j.workload.strategy is row.strategy}
 
 
 def _known(row: Configuration, jobs: Mapping[str, JobSpec]) -> JobSpec | None:
     """Return the job of the model that a row names, fitted to its strategy if there is one."""
     model = row.model or UNNAMED_MODEL
     names = (model, f"{model}/{row.strategy}")
-    choices = (_same_strategy(row, jobs), jobs)
+    choices: Sequence[Mapping[str, JobSpec]] = (_same_strategy(row, jobs), jobs)
     return next((some[name] for some in choices for name in names if name in some), None)
 
 
@@ -82,16 +80,15 @@ def _from_flops(
 ) -> JobSpec | None:
     """Return a job for a model that was never measured, where several others were."""
     same = _same_strategy(row, jobs)
-    if row.model is None or len(same) == 1:
+    if row.model is None or len(same) < 2:
         return None
-    template = next(iter(same.values()))
-    fleet = resolver.fleet(row, job_of_row(row, template))
-    return job_of_unmeasured_model(row, same, sorted({group.device for group in fleet.workers}))
+    fleet = resolver.fleet(row, job_of_row(row, next(iter(same.values()))))
+    return job_of_unmeasured_model(row, same, fleet, resolver.source.gpu)
 
 
 def _only(row: Configuration, jobs: Mapping[str, JobSpec], path: str) -> JobSpec:
     """Return the one job there is; a single one names no model and goes for each."""
-    same = _same_strategy(row, jobs)
+    same = _same_strategy(row, jobs) or jobs
     if len(jobs) == 1 or (row.model is None and len(same) == 1):
         return next(iter(same.values()))
     names = sorted(same)

@@ -11,8 +11,8 @@ from spotwright.usecases.ports import PriceFeed, SnapshotStore
 class RefreshReport:
     """What a refresh changed."""
 
-    catalog_time: datetime
-    previous_time: datetime
+    catalog_time: datetime  # the oldest prices in the catalog, of regions not asked too
+    previous_time: datetime | None  # the oldest prices replaced; None if no region had any
     price_count: int
     changed_price_count: int
     quota_count: int
@@ -26,9 +26,10 @@ def refresh_catalog(
     fresh = feed.fetch(last, regions=regions)
     store.save(fresh)
     known = set(last.prices)
+    replaced = [last.price_times[region] for region in regions if region in last.price_times]
     return RefreshReport(
         catalog_time=fresh.catalog_time,
-        previous_time=last.catalog_time,
+        previous_time=min(replaced, default=None),
         price_count=len(fresh.prices),
         changed_price_count=sum(price not in known for price in fresh.prices),
         quota_count=len(fresh.vcpu_quotas),

@@ -1,11 +1,13 @@
 """Find the offers that a fleet written by hand stands for.
 
 What is left out of a term is filled in: one node, all its GPUs, on-demand, and the cheapest zone
-the job allows. A job that wants its nodes close together gets the cheapest zone (or region) where
-every term is offered. Offers that break a ceiling of the job can still be asked about: a
+the job allows; of zones that cost the same, the one that suits most terms, because traffic between
+zones costs money. A job that wants its nodes close together gets the cheapest zone (or region)
+where every term is offered. Offers that break a ceiling of the job can still be asked about: a
 what-if is not a purchase.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -42,8 +44,13 @@ def resolve_fleet(text: str, job: JobSpec, source: OfferSource) -> Fleet:
     choices = [_choice(term, text, job, source) for term in nodes]
     choices += [_default_choice(term, job, source) for term in _servers(job, nodes)]
     scope = _common_scope(choices, job.limits.placement)
+    cheapest = [_cheapest(choice, scope, job.limits.placement) for choice in choices]
+    gathering = _gathering_zone(cheapest)
     return Fleet(
-        nodes=tuple(_group(choice, scope, job.limits.placement) for choice in choices),
+        nodes=tuple(
+            _group(choice, _in_zone(offers, gathering))
+            for choice, offers in zip(choices, cheapest, strict=True)
+        ),
         functions=_functions(functions),
     )
 
@@ -173,8 +180,24 @@ def _scope(offer: Offer, placement: Placement) -> str:
     return offer.zone if placement is Placement.ONE_ZONE else offer.region
 
 
-def _group(choice: _Choice, scope: str | None, placement: Placement) -> NodeGroup:
-    offer = next((o for o in choice.offers if scope is None or _scope(o, placement) == scope), None)
+def _cheapest(choice: _Choice, scope: str | None, placement: Placement) -> list[Offer]:
+    """Return the offers of a term that cost least, in the scope."""
+    inside = [o for o in choice.offers if scope is None or _scope(o, placement) == scope]
+    return [o for o in inside if o.price_usd_per_hour == inside[0].price_usd_per_hour]
+
+
+def _gathering_zone(cheapest: Sequence[Sequence[Offer]]) -> str | None:
+    """Return the zone in which most terms are at their cheapest."""
+    terms_by_zone = Counter(zone for offers in cheapest for zone in {o.zone for o in offers})
+    return min(terms_by_zone, key=lambda zone: (-terms_by_zone[zone], zone), default=None)
+
+
+def _in_zone(offers: Sequence[Offer], zone: str | None) -> Offer | None:
+    """Return the offer in a zone, else the first."""
+    return next((o for o in offers if o.zone == zone), offers[0] if offers else None)
+
+
+def _group(choice: _Choice, offer: Offer | None) -> NodeGroup:
     instance_type = offer.instance_type if offer else choice.bare
     assert instance_type is not None  # a term has offers or a bare host
     term = choice.term

@@ -25,29 +25,63 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bspotwright/v1/catalog.proto\x12\rspotwright.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdd\x02\n\x0bOfferFilter\x12\r\n\x05\x63loud\x18\x01 \x01(\t\x12\x0c\n\x04gpus\x18\x02 \x03(\t\x12\x16\n\x0einstance_types\x18\x03 \x03(\t\x12\x0f\n\x07regions\x18\x04 \x03(\t\x12\r\n\x05zones\x18\x05 \x03(\t\x12&\n\x07markets\x18\x06 \x03(\x0e\x32\x15.spotwright.v1.Market\x12#\n\x16max_price_usd_per_hour\x18\x07 \x01(\x01H\x00\x88\x01\x01\x12\x1b\n\x0emin_memory_gib\x18\x08 \x01(\x01H\x01\x88\x01\x01\x12\x1f\n\x12min_gpu_memory_gib\x18\t \x01(\x01H\x02\x88\x01\x01\x12\x10\n\x08\x65\x66\x61_only\x18\n \x01(\x08\x12\x17\n\x0finclude_retired\x18\x0b \x01(\x08\x42\x19\n\x17_max_price_usd_per_hourB\x11\n\x0f_min_memory_gibB\x15\n\x13_min_gpu_memory_gib\"\x82\x03\n\x0cInstanceType\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x63loud\x18\x02 \x01(\t\x12\x12\n\nvcpu_count\x18\x03 \x01(\x01\x12\x12\n\nmemory_gib\x18\x04 \x01(\x01\x12\x10\n\x08gpu_name\x18\x05 \x01(\t\x12\x11\n\tgpu_count\x18\x06 \x01(\x01\x12\x16\n\x0egpu_memory_gib\x18\x07 \x01(\x01\x12\"\n\x15network_baseline_mbps\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12\x1e\n\x11network_peak_mbps\x18\t \x01(\x01H\x01\x88\x01\x01\x12\x1b\n\x13\x65\x66\x61_interface_count\x18\n \x01(\x05\x12\x16\n\tpcie_mbps\x18\x0b \x01(\x01H\x02\x88\x01\x01\x12\x13\n\x0bnvlink_mbps\x18\x0c \x01(\x01\x12\x13\n\x0bquota_class\x18\r \x01(\t\x12\x0f\n\x07retired\x18\x0e \x01(\x08\x42\x18\n\x16_network_baseline_mbpsB\x14\n\x12_network_peak_mbpsB\x0c\n\n_pcie_mbps\"\xbd\x01\n\x05Offer\x12\x15\n\rinstance_type\x18\x01 \x01(\t\x12\x0e\n\x06region\x18\x02 \x01(\t\x12\x0c\n\x04zone\x18\x03 \x01(\t\x12%\n\x06market\x18\x04 \x01(\x0e\x32\x15.spotwright.v1.Market\x12\x1a\n\x12price_usd_per_hour\x18\x05 \x01(\x01\x12\"\n\x15interruption_fraction\x18\x06 \x01(\x01H\x00\x88\x01\x01\x42\x18\n\x16_interruption_fraction\"?\n\x11ListOffersRequest\x12*\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x1a.spotwright.v1.OfferFilter\"l\n\x12ListOffersResponse\x12$\n\x06offers\x18\x01 \x03(\x0b\x32\x14.spotwright.v1.Offer\x12\x30\n\x0c\x63\x61talog_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"&\n\x16GetInstanceTypeRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"M\n\x17GetInstanceTypeResponse\x12\x32\n\rinstance_type\x18\x01 \x01(\x0b\x32\x1b.spotwright.v1.InstanceType*G\n\x06Market\x12\x16\n\x12MARKET_UNSPECIFIED\x10\x00\x12\x0f\n\x0bMARKET_SPOT\x10\x01\x12\x14\n\x10MARKET_ON_DEMAND\x10\x02\x32\xc5\x01\n\x0e\x43\x61talogService\x12Q\n\nListOffers\x12 .spotwright.v1.ListOffersRequest\x1a!.spotwright.v1.ListOffersResponse\x12`\n\x0fGetInstanceType\x12%.spotwright.v1.GetInstanceTypeRequest\x1a&.spotwright.v1.GetInstanceTypeResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bspotwright/v1/catalog.proto\x12\rspotwright.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xae\x01\n\x07\x43\x61talog\x12\r\n\x05\x63loud\x18\x01 \x01(\t\x12.\n\x0bprice_times\x18\x02 \x01(\x0b\x32\x19.spotwright.v1.PriceTimes\x12\x34\n\x07sources\x18\x03 \x03(\x0b\x32#.spotwright.v1.Catalog.SourcesEntry\x1a.\n\x0cSourcesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xc0\x02\n\nPriceTimes\x12@\n\x0cregion_times\x18\x01 \x03(\x0b\x32*.spotwright.v1.PriceTimes.RegionTimesEntry\x12K\n\x12retired_type_times\x18\x02 \x03(\x0b\x32/.spotwright.v1.PriceTimes.RetiredTypeTimesEntry\x1aN\n\x10RegionTimesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12)\n\x05value\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp:\x02\x38\x01\x1aS\n\x15RetiredTypeTimesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12)\n\x05value\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp:\x02\x38\x01\"\xaf\x03\n\x0bOfferFilter\x12\r\n\x05\x63loud\x18\x01 \x01(\t\x12\x0c\n\x04gpus\x18\x02 \x03(\t\x12\x16\n\x0einstance_types\x18\x03 \x03(\t\x12\x0f\n\x07regions\x18\x04 \x03(\t\x12\r\n\x05zones\x18\x05 \x03(\t\x12&\n\x07markets\x18\x06 \x03(\x0e\x32\x15.spotwright.v1.Market\x12#\n\x16max_price_usd_per_hour\x18\x07 \x01(\x01H\x00\x88\x01\x01\x12\x1b\n\x0emin_memory_gib\x18\x08 \x01(\x01H\x01\x88\x01\x01\x12\x1f\n\x12min_gpu_memory_gib\x18\t \x01(\x01H\x02\x88\x01\x01\x12\x1a\n\rmin_gpu_count\x18\n \x01(\x01H\x03\x88\x01\x01\x12\x10\n\x08\x65\x66\x61_only\x18\x0b \x01(\x08\x12\x15\n\x08with_gpu\x18\x0c \x01(\x08H\x04\x88\x01\x01\x12\x17\n\x0finclude_retired\x18\r \x01(\x08\x42\x19\n\x17_max_price_usd_per_hourB\x11\n\x0f_min_memory_gibB\x15\n\x13_min_gpu_memory_gibB\x10\n\x0e_min_gpu_countB\x0b\n\t_with_gpu\"\xdf\x01\n\x03Gpu\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x61rchitecture\x18\x02 \x01(\t\x12\x12\n\nmemory_gib\x18\x03 \x01(\x01\x12\x18\n\x0bmemory_mbps\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x17\n\nfp32_flops\x18\x05 \x01(\x01H\x01\x88\x01\x01\x12\x17\n\nfp16_flops\x18\x06 \x01(\x01H\x02\x88\x01\x01\x12\x17\n\nbf16_flops\x18\x07 \x01(\x01H\x03\x88\x01\x01\x42\x0e\n\x0c_memory_mbpsB\r\n\x0b_fp32_flopsB\r\n\x0b_fp16_flopsB\r\n\x0b_bf16_flops\"\x82\x04\n\x0cInstanceType\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x63loud\x18\x02 \x01(\t\x12\x12\n\nvcpu_count\x18\x03 \x01(\x01\x12\x12\n\nmemory_gib\x18\x04 \x01(\x01\x12\x15\n\x08gpu_name\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x11\n\tgpu_count\x18\x06 \x01(\x01\x12\x16\n\x0egpu_memory_gib\x18\x07 \x01(\x01\x12\"\n\x15network_baseline_mbps\x18\x08 \x01(\x01H\x01\x88\x01\x01\x12\x1e\n\x11network_peak_mbps\x18\t \x01(\x01H\x02\x88\x01\x01\x12\x1a\n\x12network_card_count\x18\n \x01(\x05\x12\x1b\n\x13\x65\x66\x61_interface_count\x18\x0b \x01(\x05\x12\x16\n\tpcie_mbps\x18\x0c \x01(\x01H\x03\x88\x01\x01\x12\x13\n\x0bnvlink_mbps\x18\r \x01(\x01\x12\x15\n\rlocal_disk_gb\x18\x0e \x01(\x01\x12\x16\n\tdisk_mbps\x18\x0f \x01(\x01H\x04\x88\x01\x01\x12\x18\n\x0bquota_class\x18\x10 \x01(\tH\x05\x88\x01\x01\x12\x0f\n\x07retired\x18\x11 \x01(\x08\x42\x0b\n\t_gpu_nameB\x18\n\x16_network_baseline_mbpsB\x14\n\x12_network_peak_mbpsB\x0c\n\n_pcie_mbpsB\x0c\n\n_disk_mbpsB\x0e\n\x0c_quota_class\"\xbd\x01\n\x05Offer\x12\x15\n\rinstance_type\x18\x01 \x01(\t\x12\x0e\n\x06region\x18\x02 \x01(\t\x12\x0c\n\x04zone\x18\x03 \x01(\t\x12%\n\x06market\x18\x04 \x01(\x0e\x32\x15.spotwright.v1.Market\x12\x1a\n\x12price_usd_per_hour\x18\x05 \x01(\x01\x12\"\n\x15interruption_fraction\x18\x06 \x01(\x01H\x00\x88\x01\x01\x42\x18\n\x16_interruption_fraction\"\"\n\x11GetCatalogRequest\x12\r\n\x05\x63loud\x18\x01 \x01(\t\"=\n\x12GetCatalogResponse\x12\'\n\x07\x63\x61talog\x18\x01 \x01(\x0b\x32\x16.spotwright.v1.Catalog\"?\n\x11ListOffersRequest\x12*\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x1a.spotwright.v1.OfferFilter\"\x9f\x01\n\x12ListOffersResponse\x12$\n\x06offers\x18\x01 \x03(\x0b\x32\x14.spotwright.v1.Offer\x12\x33\n\x0einstance_types\x18\x02 \x03(\x0b\x32\x1b.spotwright.v1.InstanceType\x12.\n\x0bprice_times\x18\x03 \x01(\x0b\x32\x19.spotwright.v1.PriceTimes\")\n\x18ListInstanceTypesRequest\x12\r\n\x05\x63loud\x18\x01 \x01(\t\"P\n\x19ListInstanceTypesResponse\x12\x33\n\x0einstance_types\x18\x01 \x03(\x0b\x32\x1b.spotwright.v1.InstanceType\"5\n\x16GetInstanceTypeRequest\x12\r\n\x05\x63loud\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"M\n\x17GetInstanceTypeResponse\x12\x32\n\rinstance_type\x18\x01 \x01(\x0b\x32\x1b.spotwright.v1.InstanceType\" \n\x0fListGpusRequest\x12\r\n\x05\x63loud\x18\x01 \x01(\t\"4\n\x10ListGpusResponse\x12 \n\x04gpus\x18\x01 \x03(\x0b\x32\x12.spotwright.v1.Gpu\",\n\rGetGpuRequest\x12\r\n\x05\x63loud\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"1\n\x0eGetGpuResponse\x12\x1f\n\x03gpu\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Gpu*G\n\x06Market\x12\x16\n\x12MARKET_UNSPECIFIED\x10\x00\x12\x0f\n\x0bMARKET_SPOT\x10\x01\x12\x14\n\x10MARKET_ON_DEMAND\x10\x02\x32\x94\x04\n\x0e\x43\x61talogService\x12Q\n\nGetCatalog\x12 .spotwright.v1.GetCatalogRequest\x1a!.spotwright.v1.GetCatalogResponse\x12Q\n\nListOffers\x12 .spotwright.v1.ListOffersRequest\x1a!.spotwright.v1.ListOffersResponse\x12\x66\n\x11ListInstanceTypes\x12\'.spotwright.v1.ListInstanceTypesRequest\x1a(.spotwright.v1.ListInstanceTypesResponse\x12`\n\x0fGetInstanceType\x12%.spotwright.v1.GetInstanceTypeRequest\x1a&.spotwright.v1.GetInstanceTypeResponse\x12K\n\x08ListGpus\x12\x1e.spotwright.v1.ListGpusRequest\x1a\x1f.spotwright.v1.ListGpusResponse\x12\x45\n\x06GetGpu\x12\x1c.spotwright.v1.GetGpuRequest\x1a\x1d.spotwright.v1.GetGpuResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'spotwright.v1.catalog_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_MARKET']._serialized_start=1306
-  _globals['_MARKET']._serialized_end=1377
-  _globals['_OFFERFILTER']._serialized_start=80
-  _globals['_OFFERFILTER']._serialized_end=429
-  _globals['_INSTANCETYPE']._serialized_start=432
-  _globals['_INSTANCETYPE']._serialized_end=818
-  _globals['_OFFER']._serialized_start=821
-  _globals['_OFFER']._serialized_end=1010
-  _globals['_LISTOFFERSREQUEST']._serialized_start=1012
-  _globals['_LISTOFFERSREQUEST']._serialized_end=1075
-  _globals['_LISTOFFERSRESPONSE']._serialized_start=1077
-  _globals['_LISTOFFERSRESPONSE']._serialized_end=1185
-  _globals['_GETINSTANCETYPEREQUEST']._serialized_start=1187
-  _globals['_GETINSTANCETYPEREQUEST']._serialized_end=1225
-  _globals['_GETINSTANCETYPERESPONSE']._serialized_start=1227
-  _globals['_GETINSTANCETYPERESPONSE']._serialized_end=1304
-  _globals['_CATALOGSERVICE']._serialized_start=1380
-  _globals['_CATALOGSERVICE']._serialized_end=1577
+  _globals['_CATALOG_SOURCESENTRY']._loaded_options = None
+  _globals['_CATALOG_SOURCESENTRY']._serialized_options = b'8\001'
+  _globals['_PRICETIMES_REGIONTIMESENTRY']._loaded_options = None
+  _globals['_PRICETIMES_REGIONTIMESENTRY']._serialized_options = b'8\001'
+  _globals['_PRICETIMES_RETIREDTYPETIMESENTRY']._loaded_options = None
+  _globals['_PRICETIMES_RETIREDTYPETIMESENTRY']._serialized_options = b'8\001'
+  _globals['_MARKET']._serialized_start=2718
+  _globals['_MARKET']._serialized_end=2789
+  _globals['_CATALOG']._serialized_start=80
+  _globals['_CATALOG']._serialized_end=254
+  _globals['_CATALOG_SOURCESENTRY']._serialized_start=208
+  _globals['_CATALOG_SOURCESENTRY']._serialized_end=254
+  _globals['_PRICETIMES']._serialized_start=257
+  _globals['_PRICETIMES']._serialized_end=577
+  _globals['_PRICETIMES_REGIONTIMESENTRY']._serialized_start=414
+  _globals['_PRICETIMES_REGIONTIMESENTRY']._serialized_end=492
+  _globals['_PRICETIMES_RETIREDTYPETIMESENTRY']._serialized_start=494
+  _globals['_PRICETIMES_RETIREDTYPETIMESENTRY']._serialized_end=577
+  _globals['_OFFERFILTER']._serialized_start=580
+  _globals['_OFFERFILTER']._serialized_end=1011
+  _globals['_GPU']._serialized_start=1014
+  _globals['_GPU']._serialized_end=1237
+  _globals['_INSTANCETYPE']._serialized_start=1240
+  _globals['_INSTANCETYPE']._serialized_end=1754
+  _globals['_OFFER']._serialized_start=1757
+  _globals['_OFFER']._serialized_end=1946
+  _globals['_GETCATALOGREQUEST']._serialized_start=1948
+  _globals['_GETCATALOGREQUEST']._serialized_end=1982
+  _globals['_GETCATALOGRESPONSE']._serialized_start=1984
+  _globals['_GETCATALOGRESPONSE']._serialized_end=2045
+  _globals['_LISTOFFERSREQUEST']._serialized_start=2047
+  _globals['_LISTOFFERSREQUEST']._serialized_end=2110
+  _globals['_LISTOFFERSRESPONSE']._serialized_start=2113
+  _globals['_LISTOFFERSRESPONSE']._serialized_end=2272
+  _globals['_LISTINSTANCETYPESREQUEST']._serialized_start=2274
+  _globals['_LISTINSTANCETYPESREQUEST']._serialized_end=2315
+  _globals['_LISTINSTANCETYPESRESPONSE']._serialized_start=2317
+  _globals['_LISTINSTANCETYPESRESPONSE']._serialized_end=2397
+  _globals['_GETINSTANCETYPEREQUEST']._serialized_start=2399
+  _globals['_GETINSTANCETYPEREQUEST']._serialized_end=2452
+  _globals['_GETINSTANCETYPERESPONSE']._serialized_start=2454
+  _globals['_GETINSTANCETYPERESPONSE']._serialized_end=2531
+  _globals['_LISTGPUSREQUEST']._serialized_start=2533
+  _globals['_LISTGPUSREQUEST']._serialized_end=2565
+  _globals['_LISTGPUSRESPONSE']._serialized_start=2567
+  _globals['_LISTGPUSRESPONSE']._serialized_end=2619
+  _globals['_GETGPUREQUEST']._serialized_start=2621
+  _globals['_GETGPUREQUEST']._serialized_end=2665
+  _globals['_GETGPURESPONSE']._serialized_start=2667
+  _globals['_GETGPURESPONSE']._serialized_end=2716
+  _globals['_CATALOGSERVICE']._serialized_start=2792
+  _globals['_CATALOGSERVICE']._serialized_end=3324
 # @@protoc_insertion_point(module_scope)

@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class CatalogServiceStub:
-    """Offers and the hardware behind them, from the daemon's current catalog.
+    """Offers and the hardware behind them, from the daemon's current catalog. Names are found in any
+    case; a name or cloud that the catalog does not have is an error that says the nearest one.
     """
 
     def __init__(self, channel):
@@ -35,24 +36,59 @@ class CatalogServiceStub:
         Args:
             channel: A grpc.Channel.
         """
+        self.GetCatalog = channel.unary_unary(
+                '/spotwright.v1.CatalogService/GetCatalog',
+                request_serializer=spotwright_dot_v1_dot_catalog__pb2.GetCatalogRequest.SerializeToString,
+                response_deserializer=spotwright_dot_v1_dot_catalog__pb2.GetCatalogResponse.FromString,
+                _registered_method=True)
         self.ListOffers = channel.unary_unary(
                 '/spotwright.v1.CatalogService/ListOffers',
                 request_serializer=spotwright_dot_v1_dot_catalog__pb2.ListOffersRequest.SerializeToString,
                 response_deserializer=spotwright_dot_v1_dot_catalog__pb2.ListOffersResponse.FromString,
+                _registered_method=True)
+        self.ListInstanceTypes = channel.unary_unary(
+                '/spotwright.v1.CatalogService/ListInstanceTypes',
+                request_serializer=spotwright_dot_v1_dot_catalog__pb2.ListInstanceTypesRequest.SerializeToString,
+                response_deserializer=spotwright_dot_v1_dot_catalog__pb2.ListInstanceTypesResponse.FromString,
                 _registered_method=True)
         self.GetInstanceType = channel.unary_unary(
                 '/spotwright.v1.CatalogService/GetInstanceType',
                 request_serializer=spotwright_dot_v1_dot_catalog__pb2.GetInstanceTypeRequest.SerializeToString,
                 response_deserializer=spotwright_dot_v1_dot_catalog__pb2.GetInstanceTypeResponse.FromString,
                 _registered_method=True)
+        self.ListGpus = channel.unary_unary(
+                '/spotwright.v1.CatalogService/ListGpus',
+                request_serializer=spotwright_dot_v1_dot_catalog__pb2.ListGpusRequest.SerializeToString,
+                response_deserializer=spotwright_dot_v1_dot_catalog__pb2.ListGpusResponse.FromString,
+                _registered_method=True)
+        self.GetGpu = channel.unary_unary(
+                '/spotwright.v1.CatalogService/GetGpu',
+                request_serializer=spotwright_dot_v1_dot_catalog__pb2.GetGpuRequest.SerializeToString,
+                response_deserializer=spotwright_dot_v1_dot_catalog__pb2.GetGpuResponse.FromString,
+                _registered_method=True)
 
 
 class CatalogServiceServicer:
-    """Offers and the hardware behind them, from the daemon's current catalog.
+    """Offers and the hardware behind them, from the daemon's current catalog. Names are found in any
+    case; a name or cloud that the catalog does not have is an error that says the nearest one.
     """
 
+    def GetCatalog(self, request, context):
+        """Gets what the catalog of one cloud was made from, and when.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListOffers(self, request, context):
-        """Lists the offers that match a filter, cheapest first.
+        """Lists the offers that match a filter, cheapest first, ties by type, zone and market.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListInstanceTypes(self, request, context):
+        """Lists every instance type of a cloud, by name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -65,18 +101,52 @@ class CatalogServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListGpus(self, request, context):
+        """Lists every GPU that is known, by name, those that the cloud does not rent out too.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetGpu(self, request, context):
+        """Gets the data-sheet figures of one GPU.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CatalogServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
+            'GetCatalog': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCatalog,
+                    request_deserializer=spotwright_dot_v1_dot_catalog__pb2.GetCatalogRequest.FromString,
+                    response_serializer=spotwright_dot_v1_dot_catalog__pb2.GetCatalogResponse.SerializeToString,
+            ),
             'ListOffers': grpc.unary_unary_rpc_method_handler(
                     servicer.ListOffers,
                     request_deserializer=spotwright_dot_v1_dot_catalog__pb2.ListOffersRequest.FromString,
                     response_serializer=spotwright_dot_v1_dot_catalog__pb2.ListOffersResponse.SerializeToString,
             ),
+            'ListInstanceTypes': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListInstanceTypes,
+                    request_deserializer=spotwright_dot_v1_dot_catalog__pb2.ListInstanceTypesRequest.FromString,
+                    response_serializer=spotwright_dot_v1_dot_catalog__pb2.ListInstanceTypesResponse.SerializeToString,
+            ),
             'GetInstanceType': grpc.unary_unary_rpc_method_handler(
                     servicer.GetInstanceType,
                     request_deserializer=spotwright_dot_v1_dot_catalog__pb2.GetInstanceTypeRequest.FromString,
                     response_serializer=spotwright_dot_v1_dot_catalog__pb2.GetInstanceTypeResponse.SerializeToString,
+            ),
+            'ListGpus': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListGpus,
+                    request_deserializer=spotwright_dot_v1_dot_catalog__pb2.ListGpusRequest.FromString,
+                    response_serializer=spotwright_dot_v1_dot_catalog__pb2.ListGpusResponse.SerializeToString,
+            ),
+            'GetGpu': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetGpu,
+                    request_deserializer=spotwright_dot_v1_dot_catalog__pb2.GetGpuRequest.FromString,
+                    response_serializer=spotwright_dot_v1_dot_catalog__pb2.GetGpuResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -87,8 +157,36 @@ def add_CatalogServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CatalogService:
-    """Offers and the hardware behind them, from the daemon's current catalog.
+    """Offers and the hardware behind them, from the daemon's current catalog. Names are found in any
+    case; a name or cloud that the catalog does not have is an error that says the nearest one.
     """
+
+    @staticmethod
+    def GetCatalog(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/spotwright.v1.CatalogService/GetCatalog',
+            spotwright_dot_v1_dot_catalog__pb2.GetCatalogRequest.SerializeToString,
+            spotwright_dot_v1_dot_catalog__pb2.GetCatalogResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
 
     @staticmethod
     def ListOffers(request,
@@ -118,6 +216,33 @@ class CatalogService:
             _registered_method=True)
 
     @staticmethod
+    def ListInstanceTypes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/spotwright.v1.CatalogService/ListInstanceTypes',
+            spotwright_dot_v1_dot_catalog__pb2.ListInstanceTypesRequest.SerializeToString,
+            spotwright_dot_v1_dot_catalog__pb2.ListInstanceTypesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def GetInstanceType(request,
             target,
             options=(),
@@ -134,6 +259,60 @@ class CatalogService:
             '/spotwright.v1.CatalogService/GetInstanceType',
             spotwright_dot_v1_dot_catalog__pb2.GetInstanceTypeRequest.SerializeToString,
             spotwright_dot_v1_dot_catalog__pb2.GetInstanceTypeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListGpus(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/spotwright.v1.CatalogService/ListGpus',
+            spotwright_dot_v1_dot_catalog__pb2.ListGpusRequest.SerializeToString,
+            spotwright_dot_v1_dot_catalog__pb2.ListGpusResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetGpu(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/spotwright.v1.CatalogService/GetGpu',
+            spotwright_dot_v1_dot_catalog__pb2.GetGpuRequest.SerializeToString,
+            spotwright_dot_v1_dot_catalog__pb2.GetGpuResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -7,6 +7,7 @@ from spotwright.domain.hardware import Cloud, Gpu, InstanceType
 from spotwright.domain.offer import Market
 
 LAST_TIME = datetime(2026, 8, 22, 14, 28, tzinfo=UTC)
+P2_TIME = datetime(2025, 3, 27, tzinfo=UTC)
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
 
@@ -58,7 +59,8 @@ _TYPES = (
 
 LAST = Snapshot(
     cloud=Cloud.AWS,
-    catalog_time=LAST_TIME,
+    price_times={"us-east-1": LAST_TIME, "us-west-2": LAST_TIME},
+    retired_price_times={"p2.xlarge": P2_TIME},
     sources={"prices": "a list of August"},
     gpus={gpu.name: gpu for gpu in _GPUS},
     instance_types={t.name: t for t in _TYPES},
@@ -66,6 +68,7 @@ LAST = Snapshot(
         ZonePrice("g5.xlarge", "us-east-1", "use1-az2", 1.1, 0.5),
         ZonePrice("p2.xlarge", "us-east-1", "use1-az1", 0.9, 0.27),
         ZonePrice("g5.xlarge", "us-west-2", "usw2-az1", 1.006, 0.37),
+        ZonePrice("p2.xlarge", "us-west-2", "usw2-az1", 0.9, 0.31),
     ),
     interruption_fraction={("us-east-1", "g5.xlarge"): 0.12},
     vcpu_quotas={

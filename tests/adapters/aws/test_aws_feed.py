@@ -1,15 +1,16 @@
 """The whole feed on recorded replies: what it keeps, what it replaces, what it reports."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from spotwright.adapters.aws.feed import AwsPriceFeed
-from spotwright.domain.catalog import QuotaKey, ZonePrice
+from spotwright.domain.catalog import QuotaKey, Snapshot, ZonePrice
 from spotwright.domain.errors import BadInputError, OutsideWorldError
 from spotwright.domain.offer import Market
 from spotwright.usecases.refresh_catalog import refresh_catalog
-from tests.adapters.aws.last_snapshot import LAST, LAST_TIME, NOW
+from tests.adapters.aws.last_snapshot import LAST, LAST_TIME, NOW, P2_TIME
 from tests.fakes.memory_snapshot_store import MemorySnapshotStore
 from tests.fakes.recorded_aws import RecordedAws, Refusal, all_replies
 
@@ -17,10 +18,10 @@ from tests.fakes.recorded_aws import RecordedAws, Refusal, all_replies
 class Refresh:
     """One refresh of us-east-1 from the recorded replies, some of them changed."""
 
-    def __init__(self, **changed: dict[str, Any] | Refusal) -> None:
+    def __init__(self, last: Snapshot = LAST, /, **changed: dict[str, Any] | Refusal) -> None:
         self.aws = RecordedAws({**all_replies(), **changed})
         self.notes: list[str] = []
-        self.store = MemorySnapshotStore(LAST)
+        self.store = MemorySnapshotStore(last)
         feed = AwsPriceFeed(
             clock=lambda: NOW, warn=self.notes.append, open_session=self.aws.open_session
         )
@@ -37,7 +38,7 @@ def refused(**changed: dict[str, Any] | Refusal) -> str:
 def test_a_refreshed_region_has_the_prices_of_now() -> None:
     refresh = Refresh()
 
-    assert refresh.fresh.catalog_time == NOW
+    assert refresh.fresh.price_times["us-east-1"] == NOW
     assert refresh.report.previous_time == LAST_TIME
     assert [p for p in refresh.fresh.prices if p.region == "us-east-1"] == [
         ZonePrice("g5.12xlarge", "us-east-1", "use1-az1", 5.672, 2.2184),
@@ -63,12 +64,50 @@ def test_what_aws_was_not_asked_or_cannot_tell_is_carried_over() -> None:
     assert fresh.gpus == LAST.gpus
 
 
-def test_sources_tell_when_each_region_was_observed() -> None:
-    sources = Refresh().fresh.sources
+def test_a_refresh_of_one_region_makes_no_other_price_look_fresh() -> None:
+    refresh = Refresh()
 
-    assert NOW.isoformat() in sources["prices us-east-1"]
-    assert LAST_TIME.isoformat() in sources["prices us-west-2"]
-    assert sources["prices"] == LAST.sources["prices"]
+    assert refresh.fresh.price_times == {"us-east-1": NOW, "us-west-2": LAST_TIME}
+    assert refresh.fresh.price_time("p2.xlarge", region="us-east-1") == P2_TIME
+    assert refresh.report.catalog_time == LAST_TIME
+
+
+def test_a_retired_type_that_is_sold_again_has_only_prices_of_now() -> None:
+    g5 = replace(LAST.instance_types["g5.xlarge"], retired=True)
+    last = replace(
+        LAST,
+        instance_types={**LAST.instance_types, "g5.xlarge": g5},
+        retired_price_times={"g5.xlarge": P2_TIME, "p2.xlarge": P2_TIME},
+    )
+
+    fresh = Refresh(last).fresh
+
+    assert {p.zone for p in fresh.prices if p.instance_type == "g5.xlarge"} == {
+        "use1-az1",
+        "use1-az6",
+    }
+    assert fresh.retired_price_times == {"p2.xlarge": P2_TIME}
+
+
+def test_a_region_never_priced_before_replaces_nothing_older() -> None:
+    west = tuple(price for price in LAST.prices if price.region == "us-west-2")
+    last = replace(LAST, prices=west, price_times={"us-west-2": LAST_TIME})
+
+    refresh = Refresh(last)
+
+    assert refresh.report.previous_time is None
+    assert refresh.fresh.price_times == {"us-east-1": NOW, "us-west-2": LAST_TIME}
+
+
+def test_sources_stay_true_after_further_refreshes() -> None:
+    once = Refresh().fresh
+    twice = Refresh(once).fresh
+
+    assert once.sources == {
+        "prices": "a list of August",
+        "refreshed_prices": f"AWS APIs, where price_times are after {LAST_TIME.isoformat()}",
+    }
+    assert twice.sources == once.sources
 
 
 def test_quotas_of_the_account_replace_the_old_ones() -> None:

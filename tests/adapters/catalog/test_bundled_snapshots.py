@@ -13,6 +13,7 @@ from spotwright.adapters.catalog.snapshot_file import bundled_path, load_snapsho
 from spotwright.domain.catalog import Snapshot, ZonePrice
 from spotwright.domain.hardware import Cloud
 from spotwright.domain.offer import Market, OfferQuery
+from tests.outside_tools import require
 
 REPOSITORY = Path(__file__).parents[3]
 COLLECTED = REPOSITORY.parent / "shared" / "data"
@@ -193,6 +194,13 @@ def test_every_cloud_answers_the_same_questions(cloud: Cloud, time: datetime) ->
     assert {offer.instance_type.cloud for offer in found} == {cloud}
 
 
+def test_prices_of_retired_types_carry_their_own_age() -> None:
+    catalog = Catalog(snapshot(Cloud.AWS))
+    p2 = catalog.offers(OfferQuery(instance_types=frozenset({"p2.xlarge"})))
+
+    assert catalog.oldest_price_time(p2).date().isoformat() == "2025-03-27"
+
+
 @pytest.mark.parametrize("cloud", list(Cloud))
 def test_names_can_be_written_in_fleet_expressions(cloud: Cloud) -> None:
     zones = {price.zone for price in snapshot(cloud).prices}
@@ -209,8 +217,8 @@ def test_bundled_files_stay_small() -> None:
     assert sum(sizes) < 900_000
 
 
-@pytest.mark.skipif(not COLLECTED.is_dir(), reason=f"no collected tables in {COLLECTED}")
 def test_bundled_files_are_what_the_script_writes_from_the_tables(tmp_path: Path) -> None:
+    require(COLLECTED.is_dir(), f"no collected tables in {COLLECTED}")
     script = REPOSITORY / "scripts" / "build_catalog.py"
     command: list[str | Path] = [sys.executable, script, "--data", COLLECTED, "--out", tmp_path]
     subprocess.run(command, check=True, env={"PYTHONPATH": str(REPOSITORY / "daemon")})

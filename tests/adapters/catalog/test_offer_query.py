@@ -12,6 +12,7 @@ from spotwright.domain.offer import Market, OfferQuery
 
 GPUS = ("T4", "A10G", "K80")
 ZONE_REGIONS = {"a-az1": "a", "a-az2": "a", "b-az1": "b"}
+TIME = datetime(2026, 1, 1, tzinfo=UTC)
 PRICES = st.none() | st.sampled_from([0.1, 0.2, 0.2000001, 1.5, 30.0])
 SIZES = st.sampled_from([1.0, 16.0, 22.352, 64.0])
 
@@ -44,7 +45,8 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     sure = {f"sure-{gpu}": _plain(f"sure-{gpu}", gpu) for gpu in GPUS}
     return Snapshot(
         cloud=Cloud.AWS,
-        catalog_time=datetime(2026, 1, 1, tzinfo=UTC),
+        price_times=dict.fromkeys(ZONE_REGIONS.values(), TIME),
+        retired_price_times=dict.fromkeys(names, TIME),
         sources={},
         gpus={gpu: _gpu(gpu) for gpu in GPUS},
         instance_types={name: draw(instance_types(name)) for name in names} | sure,

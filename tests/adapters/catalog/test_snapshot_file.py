@@ -2,6 +2,7 @@ import errno
 import json
 import resource
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -90,7 +91,7 @@ def test_a_file_cut_short_anywhere_is_refused(tmp_path: Path) -> None:
     whole = encode(full_market()).rstrip()
 
     for length in range(len(whole)):
-        with pytest.raises(CatalogFileError, match="spotwright catalog refresh"):
+        with pytest.raises(CatalogFileError, match="go back to the bundled catalog"):
             load_text(tmp_path, whole[:length])
 
 
@@ -186,6 +187,65 @@ def test_a_fact_that_cannot_be_used_is_refused_with_the_name_of_its_type(
         load_text(tmp_path, json.dumps(changed))
 
 
+@pytest.mark.parametrize(
+    ("section", "times", "complaint"),
+    [
+        ("price_times", {"us-east-1": "2026-08-22T14:28:00Z"}, "observation: us-west-2"),
+        ("price_times", {"us-east-1": "2026-08-22T14:28:00"}, "has no time zone"),
+        ("price_times", {"us-east-1": "in August"}, "in August"),
+        ("retired_price_times", {}, r"observation: p2\.xlarge"),
+    ],
+)
+def test_prices_of_unknown_age_are_refused(
+    section: str, times: dict[str, str], complaint: str, tmp_path: Path
+) -> None:
+    with pytest.raises(CatalogFileError, match=complaint):
+        load_text(tmp_path, json.dumps(document() | {section: times}))
+
+
+def test_a_snapshot_has_no_times_without_a_time_zone() -> None:
+    market = full_market()
+    naive = {region: time.replace(tzinfo=None) for region, time in market.price_times.items()}
+
+    with pytest.raises(ValueError, match="us-east-1 needs a time zone"):
+        replace(market, price_times=naive)
+
+
+def test_a_file_of_another_cloud_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    write_snapshot(tmp_path / "prices.json", small_market())
+
+    with pytest.raises(CatalogFileError, match=r"prices\.json: describes aws, not gcp: give a"):
+        load_snapshot(tmp_path / "prices.json", cloud=Cloud.GCP)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_a_replaced_file_keeps_its_permissions(mode: int, tmp_path: Path) -> None:
+    path = tmp_path / "aws.json"
+    path.touch()
+    path.chmod(mode)
+
+    write_snapshot(path, small_market())
+
+    assert path.stat().st_mode & 0o777 == mode
+
+
+def test_a_new_file_can_be_read_by_all(tmp_path: Path) -> None:
+    write_snapshot(tmp_path / "aws.json", small_market())
+
+    assert (tmp_path / "aws.json").stat().st_mode & 0o777 == 0o644
+
+
+def test_writers_at_the_same_time_leave_one_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "aws.json"
+    markets = [full_market(), small_market()] * 8
+
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        list(pool.map(lambda market: write_snapshot(path, market), markets))
+
+    assert load_snapshot(path) in markets
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_newer_schema_says_to_upgrade(tmp_path: Path) -> None:
     with pytest.raises(
         CatalogFileError, match=r"newer Spotwright \(schema 7, this one reads up to 1\): upgrade"
@@ -200,7 +260,7 @@ def test_a_schema_that_never_was_is_refused(version: object, tmp_path: Path) -> 
 
 
 def test_a_missing_file_is_an_error_that_says_how_to_get_one(tmp_path: Path) -> None:
-    with pytest.raises(CatalogFileError, match=r"none\.json: no such file; run"):
+    with pytest.raises(CatalogFileError, match=r"none\.json: no such file"):
         load_snapshot(tmp_path / "none.json")
 
 
@@ -259,7 +319,7 @@ def test_the_store_gives_the_bundled_snapshot_until_one_is_saved(tmp_path: Path)
 def test_the_store_never_passes_over_a_damaged_file(tmp_path: Path) -> None:
     (tmp_path / "aws.json").write_text("{", encoding="utf-8")
 
-    with pytest.raises(CatalogFileError, match="delete it to go back to the bundled catalog"):
+    with pytest.raises(CatalogFileError, match="go back to the bundled catalog"):
         FileSnapshotStore(Cloud.AWS, refreshed=tmp_path / "aws.json").load()
 
 

@@ -123,6 +123,24 @@ def test_all_errors_are_told_at_once_each_with_its_line() -> None:
     assert [line.split(": ")[0] for line in told] == ["job.yaml:5", "job.yaml:11", "job.yaml:13"]
 
 
+@pytest.mark.parametrize(
+    ("key", "one"),
+    [("regions", "region"), ("zones", "zone"), ("types", "type"), ("gpus", "gpu"),
+     ("markets", "market"), ("parameter_server_types", "parameter server type")],
+)  # fmt: skip
+def test_an_empty_list_is_not_taken_to_mean_all(key: str, one: str) -> None:
+    error = _error(_changed("max_nodes: 8", f"{key}: []"))
+
+    expected = f"limits.{key}: name at least one {one}, or leave the key out"
+    assert str(error) == f"job.yaml:13: {expected}"
+
+
+def test_an_empty_list_of_exclusions_excludes_nothing() -> None:
+    loaded = parse_job(_changed("max_nodes: 8", "exclude_types: []"), path="job.yaml")
+
+    assert loaded.spec.limits.excluded_types == frozenset()
+
+
 ALLREDUCE = _changed("asp-ps", "allreduce")
 SECOND = "workloads: {a: {strategy: asp-ps, model: {parameter_size: 1 MB}, batch: {per_gpu: 1}, compute: {T4: {per_sample: 1 s}}}}\n"  # noqa: E501
 NO_WORKLOAD = SMALL[: SMALL.index("workload:")] + SMALL[SMALL.index("goal:") :]

@@ -70,3 +70,14 @@ def test_own_cells_survive_the_way_through_a_file(cells: list[tuple[str, str]]) 
     )
 
     assert [tuple(row[3:5]) for row in _cells(written)[1:]] == cells
+
+
+def test_columns_without_a_name_keep_each_its_own_cells() -> None:
+    table = parse_table(",strategy,fleet,batch_per_gpu,\n7,asp-ps,T4,1,mine\n", path="m.csv")
+
+    written = with_predictions(table, [_figures(1, 2, 3, 4)])
+
+    assert _cells(written) == [
+        ["", "strategy", "fleet", "batch_per_gpu", "", *NEW],
+        ["7", "asp-ps", "T4", "1", "mine", "1", "2", "3", "4"],
+    ]

@@ -198,3 +198,53 @@ def test_an_outlier_is_named_by_its_line_and_hardly_moves_the_fit(factor: float)
 
     assert found.calibration.outlier_lines == (7,)
     assert _relative_errors(unseen, found.job).max() < 0.05
+
+
+EFA = truth(
+    Strategy.ALLREDUCE,
+    parameter_bytes=3e9,
+    compute={"A100": ComputeProfile(fixed_s=0.02, per_sample_s=0.004)},
+    allreduce=AllreduceTuning(),
+)
+EFA_FLEETS = ("p4d.24xlarge:1", "p4d.24xlarge:8", "p4d.24xlarge:8*2", "p4d.24xlarge:8*4")
+
+
+def _efa_rows(*fleets: str) -> list[Configuration]:
+    return configurations(Strategy.ALLREDUCE, *fleets, batches=(8, 32, 128), parameter_bytes=3e9)
+
+
+def test_rows_that_agree_with_the_defaults_of_an_efa_fabric_leave_them_where_they_are() -> None:
+    found = fit(measure(_efa_rows(*EFA_FLEETS), EFA)).job
+
+    tuning = found.workload.allreduce
+    assert tuning is not None
+    assert tuning.hop_loss == pytest.approx(1.5e6 / 3e9, rel=0.05)
+    assert tuning.two_node_loss is None  # the model takes it to be none on EFA
+    assert tuning.links["p4d.24xlarge"].network_mbps == pytest.approx(0.8 * 400_000, rel=0.05)
+    unseen = _efa_rows("p4d.24xlarge:8*3", "p4d.24xlarge:8*8", "p4d.24xlarge:8*16")
+    assert steps_s(unseen, found) == pytest.approx(steps_s(unseen, EFA), rel=0.01)
+
+
+def test_a_slower_efa_fabric_than_usual_is_learned() -> None:
+    slower = replace(
+        EFA.workload,
+        allreduce=AllreduceTuning(
+            hop_loss=0.002, links={"p4d.24xlarge": Links(network_mbps=200_000)}
+        ),
+    )
+    real = replace(EFA, workload=slower)
+
+    found = fit(measure(_efa_rows(*EFA_FLEETS), real)).job
+
+    unseen = _efa_rows("p4d.24xlarge:8*3", "p4d.24xlarge:8*8")
+    assert steps_s(unseen, found) == pytest.approx(steps_s(unseen, real), rel=0.05)
+
+
+def test_a_sharp_maximum_and_a_soft_one_are_both_within_reach() -> None:
+    for power in (1.1, 20.0):
+        tuning = replace(TUNING, overlap_power=power)
+        real = replace(TRUTH, workload=replace(TRUTH.workload, allreduce=tuning))
+
+        found = fit(measure(_rows(*ONE_NODE, *SEVERAL), real))
+
+        assert found.calibration.fit_error_fraction < 0.01

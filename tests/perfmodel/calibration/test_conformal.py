@@ -99,3 +99,19 @@ def test_the_fewest_residuals_allowed_give_their_whole_range() -> None:
 
     found = [q * interval.base_scale for q in (interval.low_quantile, interval.high_quantile)]
     assert found == pytest.approx([residuals.min(), residuals.max()])
+
+
+@pytest.mark.parametrize(
+    ("count", "low", "high"), [(12, 1, 12), (38, 1, 38), (39, 2, 38), (100, 5, 96), (200, 10, 191)]
+)
+def test_the_ends_are_the_ranks_of_the_textbook(count: int, low: int, high: int) -> None:
+    """floor((n + 1) / 20) from below and ceil(19 (n + 1) / 20), within the n there are."""
+    residuals = np.random.default_rng(count).permutation(np.linspace(-0.1, 0.1, count))
+
+    interval = conformal_interval(residuals, np.zeros(count))
+
+    ends = (
+        interval.low_quantile * interval.base_scale,
+        interval.high_quantile * interval.base_scale,
+    )
+    assert ends == pytest.approx((np.sort(residuals)[low - 1], np.sort(residuals)[high - 1]))

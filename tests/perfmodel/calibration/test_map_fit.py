@@ -107,3 +107,26 @@ def test_a_share_never_leaves_its_bounds() -> None:
     found = _fit(_log_steps(TRUTH | {"share": 5.0}))
 
     assert 0.9 < found.values["share"] < 1
+
+
+@pytest.mark.parametrize("real", [1.02, 1.5, 9.0])
+def test_a_parameter_with_a_floor_is_found_close_above_it_and_far_away(real: float) -> None:
+    prior = Parameter(name="power", centre=4.0, log_sd=2.0, floor=1.0)
+
+    def steps(values: Mapping[str, float]) -> Floats:
+        logs: Floats = np.log(np.power(BATCH, 1 / values["power"]))
+        return logs
+
+    found = fit_map([prior], steps, steps({"power": real}))
+
+    assert found.values["power"] == pytest.approx(real, rel=0.01)
+    assert found.values["power"] > 1
+
+
+def test_rows_that_ask_for_less_than_the_floor_end_just_above_it() -> None:
+    prior = Parameter(name="x", centre=4.0, log_sd=2.0, floor=1.0)
+    target = np.full(50, np.log(0.5))
+
+    found = fit_map([prior], lambda values: np.full(50, np.log(values["x"])), target)
+
+    assert 1 < found.values["x"] < 1.05

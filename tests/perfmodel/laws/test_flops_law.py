@@ -25,17 +25,12 @@ PUBLISHED = [  # FLOPs per image, tensors, parameters, seconds per step
 ]
 
 
-def facts(flops: float, tensors: float, parameters: float, batch: float = 128) -> ModelFacts:
-    return ModelFacts(
-        flops_per_sample=flops, batch=batch, tensor_count=tensors, parameter_bytes=4 * parameters
-    )
+def facts(flops: float, tensors: float, parameters: float) -> ModelFacts:
+    server_s = 0.108e-3 * tensors + 1.26e-9 * 4 * parameters
+    return ModelFacts(flops_per_sample=flops, batch=128, tensor_count=tensors, known_s=server_s)
 
 
 POINTS = [(facts(g, n, p), s) for g, n, p, s in PUBLISHED]
-
-
-def server_s(model: ModelFacts) -> float:
-    return 0.108e-3 * model.tensor_count + 1.26e-9 * model.parameter_bytes
 
 
 def test_published_models_left_out_are_predicted_within_5_percent() -> None:
@@ -54,7 +49,7 @@ def test_a_form_that_made_the_rows_predicts_them_exactly(
 ) -> None:
     def step(model: ModelFacts) -> float:
         work = per_tensor * model.tensor_count + per_flop * model.batch * model.flops_per_sample
-        return server_s(model) + work
+        return model.known_s + work
 
     law = fit_flops_law([(model, step(model)) for model, _ in POINTS])
     new = facts(9e9, 150, 8e6)
@@ -68,7 +63,7 @@ def test_one_model_makes_worker_time_proportional_to_flops_and_says_so() -> None
     twice = replace(model, flops_per_sample=2 * model.flops_per_sample)
 
     assert law.step_s(model) == pytest.approx(step_s)
-    assert law.step_s(twice) == pytest.approx(2 * step_s - server_s(model))
+    assert law.step_s(twice) == pytest.approx(2 * step_s - model.known_s)
     assert law.relative_sd == pytest.approx(0.55)
     assert law.basis == "one model: worker time proportional to FLOPs"
 
@@ -90,9 +85,11 @@ def test_one_model_at_several_batches_is_one_model() -> None:
 
 def test_without_a_server_the_step_of_one_model_grows_with_its_batch() -> None:
     model, step_s = POINTS[0]
-    law = fit_flops_law(POINTS[:1], server_s_per_tensor=0.0, server_s_per_byte=0.0)
+    alone = replace(model, known_s=0.0)
 
-    assert law.step_s(replace(model, batch=256)) == pytest.approx(2 * step_s)
+    law = fit_flops_law([(alone, step_s)])
+
+    assert law.step_s(replace(alone, batch=256)) == pytest.approx(2 * step_s)
 
 
 def test_order_and_units_do_not_matter() -> None:

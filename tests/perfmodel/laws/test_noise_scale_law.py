@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spotwright.domain.errors import CannotFitError
-from spotwright.perfmodel.laws.noise_scale_law import fit_noise_scale
+from spotwright.perfmodel.laws.loss_rows import LossRow
+from spotwright.perfmodel.laws.noise_scale_law import fit_noise_scale, steps_to_loss
 
 BATCHES = (64, 256, 1024, 4096)
 
@@ -56,3 +57,34 @@ def test_steps_in_inverse_proportion_to_the_batch_show_no_minimum() -> None:
 def test_impossible_steps_are_named(bad: float) -> None:
     with pytest.raises(CannotFitError, match="steps is"):
         fit_noise_scale([(64, bad), (128, 10)], loss=0.7)
+
+
+def _run(losses: list[float], *, batch: float = 64, workers: int = 1) -> list[LossRow]:
+    return [
+        LossRow(step=10 * i, loss=loss, worker_count=workers, weighted_batch=batch)
+        for i, loss in enumerate(losses)
+    ]
+
+
+def test_a_run_reaches_a_loss_where_the_median_of_five_rows_does() -> None:
+    falling = [9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
+
+    assert steps_to_loss(_run(falling), loss=5.0) == {64: [40.0]}
+
+
+@pytest.mark.parametrize("place", [1, 3])
+def test_a_single_lucky_row_does_not_count(place: int) -> None:
+    lucky = [9.0, 8.0, 7.0, 6.5, 6.0, 5.5, 4.0, 3.0, 2.0]
+    lucky[place] = 0.1
+
+    (steps,) = steps_to_loss(_run(lucky), loss=5.0)[64]
+
+    assert steps is not None
+    assert 50 <= steps <= 60
+
+
+def test_runs_are_told_apart_by_batch_and_workers_whatever_the_order_of_rows() -> None:
+    quick, slow = [3.0, 2.0, 1.0, 1.0, 1.0], [3.0, 3.0, 3.0, 3.0, 2.0]
+    rows = [*_run(slow, batch=32), *_run(quick), *_run(slow, workers=4)]
+
+    assert steps_to_loss(rows[::-1], loss=1.0) == {32: [None], 64: [20.0, None]}

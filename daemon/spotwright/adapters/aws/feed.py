@@ -55,7 +55,7 @@ class AwsPriceFeed:
         markets = self._ask(wanted, last=last, now=now)
         for note in dict.fromkeys(note for market in markets for note in market.notes):
             self._warn(note)
-        return merged(last, markets, catalog_time=now)
+        return merged(last, markets, now=now)
 
     def _ask(
         self, regions: tuple[str, ...], *, last: Snapshot, now: datetime

@@ -5,7 +5,7 @@ limit, and only the offers that pass are made into objects; benchmarks/catalog/t
 has the times.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -39,8 +39,14 @@ class Catalog:
 
     @property
     def catalog_time(self) -> datetime:
-        """When the prices were observed."""
+        """When the oldest prices on sale were observed; those of retired types may be older."""
         return self._snapshot.catalog_time
+
+    def oldest_price_time(self, offers: Iterable[Offer]) -> datetime:
+        """Return when the oldest price among this catalog's offers was observed."""
+        places = {(offer.instance_type.name, offer.region) for offer in offers}
+        times = [self._snapshot.price_time(name, region=region) for name, region in places]
+        return min(times, default=self.catalog_time)
 
     def offers(self, query: OfferQuery) -> Sequence[Offer]:
         """Return the matching offers, cheapest first, ties by type, zone and market.

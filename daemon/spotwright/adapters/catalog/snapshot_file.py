@@ -11,7 +11,7 @@ from spotwright.domain.errors import CatalogFileError, OutsideWorldError
 from spotwright.domain.hardware import Cloud
 
 _BUNDLED = Path(__file__).parent / "data"
-_READABLE_BY_ALL = 0o644  # a temporary file starts as 0o600, which would break shared installs
+_NEW_FILE_MODE = 0o644  # a temporary file starts as 0o600, which would break shared installs
 
 
 def bundled_path(cloud: Cloud) -> Path:
@@ -19,16 +19,28 @@ def bundled_path(cloud: Cloud) -> Path:
     return _BUNDLED / f"{cloud}.json"
 
 
-def load_snapshot(path: Path) -> Snapshot:
-    """Read one snapshot file.
+def load_snapshot(path: Path, *, cloud: Cloud | None = None) -> Snapshot:
+    """Read one snapshot file, of a given cloud where it matters.
 
     Raises:
-        CatalogFileError: the file is missing, unreadable, damaged or from a newer version.
+        CatalogFileError: the file is missing, unreadable, damaged, from a newer version or of
+            another cloud.
     """
+    snapshot = _decoded(path)
+    if cloud is not None and snapshot.cloud is not cloud:
+        problem = (
+            f"describes {snapshot.cloud}, not {cloud}: give a catalog of {cloud}, or ask for "
+            f"{snapshot.cloud} with --cloud or in the job's limits.cloud"
+        )
+        raise CatalogFileError(problem, path=str(path))
+    return snapshot
+
+
+def _decoded(path: Path) -> Snapshot:
     try:
         return snapshot_format.decode(path.read_text(encoding="utf-8"))
     except FileNotFoundError as missing:
-        problem = "no such file; run `spotwright catalog refresh` to write it"
+        problem = "no such file"
         raise CatalogFileError(problem, path=str(path)) from missing
     except OSError as error:
         problem = f"cannot be read ({error.strerror}); check its permissions"
@@ -82,17 +94,18 @@ class FileSnapshotStore:
 def _way_out(path: Path) -> str:
     if path.parent == _BUNDLED:
         return "reinstall spotwright"
-    return "delete it to go back to the bundled catalog, then run `spotwright catalog refresh`"
+    return "give another file, or delete a refreshed one to go back to the bundled catalog"
 
 
 def _replace(path: Path, text: str) -> None:
+    mode = path.stat().st_mode & 0o777 if path.exists() else _NEW_FILE_MODE
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(_READABLE_BY_ALL)
+        Path(name).chmod(mode)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -1,6 +1,8 @@
 """The catalog's own file format: JSON text that a person can review line by line.
 
-    {"schema_version": 1, "catalog_time": "2026-08-22T14:28:00+00:00", "cloud": "aws",
+    {"schema_version": 1, "cloud": "aws",
+     "price_times":      {REGION: TIME OF OBSERVATION},    such as 2026-08-22T14:28:00+00:00
+     "retired_price_times": {TYPE: TIME},   types no longer sold: the oldest of their last prices
      "sources":          {PART: WHERE IT CAME FROM},
      "gpus":             {NAME: {facts}},
      "instance_types":   {NAME: {facts}},            facts equal to the default are left out
@@ -32,8 +34,6 @@ class NewerSchemaError(ValueError):
 
 def encode(snapshot: Snapshot) -> str:
     """Return the snapshot as text; equal snapshots give equal text."""
-    if snapshot.catalog_time.tzinfo is None:
-        raise ValueError("catalog_time needs a time zone")
     if not snapshot.prices:
         raise ValueError("a snapshot without prices would replace a good one by nothing")
     return "".join(_document(snapshot))
@@ -54,7 +54,8 @@ def decode(text: str) -> Snapshot:
     zones = {zone: records.text(name) for zone, name in section.mapping("zones").items()}
     return Snapshot(
         cloud=Cloud(section.text("cloud")),
-        catalog_time=_time(section.text("catalog_time")),
+        price_times=_times(section.mapping("price_times")),
+        retired_price_times=_times(section.mapping("retired_price_times")),
         sources={part: records.text(note) for part, note in section.mapping("sources").items()},
         gpus=gpus,
         instance_types=types,
@@ -66,10 +67,10 @@ def decode(text: str) -> Snapshot:
 
 
 def _document(snapshot: Snapshot) -> Iterator[str]:
-    time = snapshot.catalog_time.astimezone(UTC).isoformat()
     zones = {price.zone: price.region for price in snapshot.prices}
-    yield f'{{\n"schema_version": {SCHEMA_VERSION},\n"catalog_time": "{time}",\n'
-    yield f'"cloud": "{snapshot.cloud}",\n'
+    yield f'{{\n"schema_version": {SCHEMA_VERSION},\n"cloud": "{snapshot.cloud}",\n'
+    yield _object("price_times", _time_texts(snapshot.price_times)) + ",\n"
+    yield _object("retired_price_times", _time_texts(snapshot.retired_price_times)) + ",\n"
     yield _object("sources", snapshot.sources) + ",\n"
     yield _object("gpus", {name: records.facts(g) for name, g in snapshot.gpus.items()}) + ",\n"
     types = {name: records.facts(t) for name, t in snapshot.instance_types.items()}
@@ -82,6 +83,10 @@ def _document(snapshot: Snapshot) -> Iterator[str]:
     yield _array("vcpu_quotas", (_quota_row(key, count) for key, count in quotas)) + ",\n"
     scores = snapshot.placement_scores.items()
     yield _array("placement_scores", ([*key, score] for key, score in scores)) + "\n}\n"
+
+
+def _time_texts(times: Mapping[str, datetime]) -> dict[str, str]:
+    return {name: time.astimezone(UTC).isoformat() for name, time in times.items()}
 
 
 def _price_row(price: ZonePrice) -> list[object]:
@@ -146,11 +151,8 @@ def _check_schema(found: object) -> None:
         raise NewerSchemaError(f"schema {found}, this one reads up to {SCHEMA_VERSION}")
 
 
-def _time(text: str) -> datetime:
-    time = datetime.fromisoformat(text)
-    if time.tzinfo is None:
-        raise ValueError(f"catalog_time {text!r} has no time zone")
-    return time.astimezone(UTC)
+def _times(found: Mapping[str, object]) -> dict[str, datetime]:
+    return {name: records.time(value) for name, value in found.items()}
 
 
 def _instance_types(

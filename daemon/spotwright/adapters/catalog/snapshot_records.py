@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from spotwright.domain.hardware import Cloud, Gpu, InstanceType
@@ -50,6 +51,14 @@ def text(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError(f"{value!r} is not a text")
     return value
+
+
+def time(value: object) -> datetime:
+    """Check that a value is a time with a time zone."""
+    found = datetime.fromisoformat(text(value))
+    if found.tzinfo is None:
+        raise ValueError(f"{value!r} has no time zone")
+    return found.astimezone(UTC)
 
 
 def number(value: object) -> float:

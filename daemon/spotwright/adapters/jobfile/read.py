@@ -59,7 +59,10 @@ def parse_job(text: str, *, path: str) -> LoadedJob:
         file = schema.JobFile.model_validate(tree.content)
     except ValidationError as error:
         raise _job_file_error(error, tree) from None
-    return LoadedJob(job_specs(file), tree)
+    try:
+        return LoadedJob(job_specs(file), tree)
+    except ValueError as error:  # a rule of the domain that the schema does not have
+        raise JobFileError(str(error), path=path) from error
 
 
 def _text(path: Path) -> str:
@@ -95,6 +98,9 @@ def _complaint(error: ErrorDetails) -> str:
         return f"unknown key {where!r}; {hint}"
     if error["type"] == "missing":
         return f"{where!r} is missing; add it"
+    if error["type"] == "too_short":
+        one = str(last).replace("_", " ").removesuffix("s")
+        return f"{where}: name at least one {one}, or leave the key out"
     if error["type"] == "model_type":
         return f"{where}: expected `key: value` lines below it"
     message = error["msg"].removeprefix("Value error, ")

@@ -252,12 +252,28 @@ class InputSection(Section):
     memory: Rate = 80_000.0
 
 
+class LifetimesSection(Section):
+    """Measured lifetimes of spot nodes of one type."""
+
+    hours: list[Amount] = Field(min_length=1)
+    revoked: list[bool] = Field(min_length=1, description="for each: taken away, or ended by us")
+
+    @model_validator(mode="after")
+    def _as_many(self) -> Self:
+        if len(self.hours) != len(self.revoked):
+            raise ValueError("give revoked (true or false) for each of the hours")
+        return self
+
+
 class SpotSection(Section):
     """What an interruption costs."""
 
     checkpoint: Duration | None = Field(None, description="else from the model's size")
     restart: DurationOrZero = 120.0
     common_shock: Fraction = Field(0.5, description="share of the hazard that takes a whole pool")
+    lifetimes: dict[str, LifetimesSection] = Field(
+        {}, description="measured, by instance type; instead of the interruption advisor"
+    )
 
 
 class WorkloadSection(Section):
@@ -313,7 +329,9 @@ class GoalSection(Section):
     tokens: Amount | None = None
     deadline: Duration | None = None
     budget: Usd | None = None
-    confidence: Fraction = Field(0.95, description="probability of meeting the deadline")
+    confidence: Fraction = Field(
+        0.95, gt=0, lt=1, description="probability of meeting the deadline"
+    )
 
     @model_validator(mode="after")
     def _one_target(self) -> Self:
@@ -327,13 +345,14 @@ class LimitsSection(Section):
     """What may be rented."""
 
     cloud: Cloud = Cloud.AWS
-    regions: list[str] = []
-    zones: list[str] = Field([], description="zone ids such as use1-az4")
-    types: list[str] = []
-    gpus: list[str] = []
-    markets: list[Market] = list(Market)
+    # Left out means all of them; an empty list would mean none, which nobody asks for.
+    regions: list[str] = Field([], min_length=1)
+    zones: list[str] = Field([], min_length=1, description="zone ids such as use1-az4")
+    types: list[str] = Field([], min_length=1)
+    gpus: list[str] = Field([], min_length=1)
+    markets: list[Market] = Field(list(Market), min_length=1)
     exclude_types: list[str] = []
-    parameter_server_types: list[str] = []
+    parameter_server_types: list[str] = Field([], min_length=1)
     spot_parameter_servers: bool = False
     max_count: dict[str, Quota] = Field({}, description="nodes, by instance type; 0 for none")
     max_count_per_pool: Count | None = None

@@ -37,6 +37,10 @@ def workload(section: schema.WorkloadSection) -> work.Workload:
             checkpoint_s=section.spot.checkpoint,
             restart_s=section.spot.restart,
             common_shock_fraction=section.spot.common_shock,
+            lifetimes={
+                name: work.Lifetimes(hours=tuple(found.hours), revoked=tuple(found.revoked))
+                for name, found in section.spot.lifetimes.items()
+            },
         ),
         pcie_mbps=section.pcie,
         interval=_interval(section.interval),

@@ -209,6 +209,10 @@ def _spot(spot: work.SpotBehaviour) -> Section:
         checkpoint=_seconds(spot.checkpoint_s) if spot.checkpoint_s else None,
         restart=_seconds(spot.restart_s) if spot != usual else None,
         common_shock=_unless(spot.common_shock_fraction, usual.common_shock_fraction),
+        lifetimes={
+            name: {"hours": [_number(h) for h in found.hours], "revoked": list(found.revoked)}
+            for name, found in sorted(spot.lifetimes.items())
+        },
     )
 
 

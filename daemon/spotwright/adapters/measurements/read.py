@@ -21,9 +21,17 @@ class Table:
     """The cells of a CSV file as they stand, in order."""
 
     path: str
-    columns: tuple[str, ...]
-    rows: tuple[dict[str, str], ...]
+    columns: tuple[str, ...]  # several may have no name
+    cells: tuple[tuple[str, ...], ...]  # by row, one for each column
     lines: tuple[int, ...]
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """The cells of each row whose column has a name."""
+        return [
+            {name: cell for name, cell in zip(self.columns, row, strict=True) if name}
+            for row in self.cells
+        ]
 
 
 def read_table(path: Path) -> Table:
@@ -69,11 +77,11 @@ def _columns(cells: Sequence[str], path: str) -> tuple[str, ...]:
     return columns
 
 
-def _row(columns: Sequence[str], cells: Sequence[str], path: str, line: int) -> dict[str, str]:
+def _row(columns: Sequence[str], cells: Sequence[str], path: str, line: int) -> tuple[str, ...]:
     if len(cells) > len(columns):
         raise MeasurementsError("more cells than columns", path=path, line=line)
     missing = [""] * (len(columns) - len(cells))
-    return {name: cell.strip() for name, cell in zip(columns, [*cells, *missing], strict=True)}
+    return tuple(cell.strip() for cell in [*cells, *missing])
 
 
 def configurations(table: Table) -> list[Configuration]:

@@ -15,7 +15,8 @@ def _positive(kind: str, description: str) -> dict[str, Any]:
 
 ROW_SCHEMA: dict[str, Any] = {
     "title": "Measurement",
-    "description": "One row of a CSV; `predict --configs` leaves the measured speed empty.",
+    "description": "One row of a CSV: a short run, inside the network's burst; `predict --configs` "
+    "leaves the measured speed empty.",
     "type": "object",
     "required": ["strategy", "fleet", "batch_per_gpu"],
     "properties": {

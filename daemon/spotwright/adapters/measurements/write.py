@@ -11,10 +11,11 @@ PREDICTED = ("predicted_step_s", "low_step_s", "high_step_s", "predicted_cluster
 
 def with_predictions(table: Table, predictions: Sequence[Mapping[str, float]]) -> str:
     """Return the CSV text: the rows in order, their own columns first, then the predicted ones."""
-    own = [name for name in table.columns if name not in PREDICTED]
+    own = [place for place, name in enumerate(table.columns) if name not in PREDICTED]
     text = io.StringIO()
-    writer = csv.DictWriter(text, [*own, *PREDICTED], lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
-    for row, prediction in zip(table.rows, predictions, strict=True):
-        writer.writerow(row | {name: f"{prediction[name]:.6g}" for name in PREDICTED})
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*(table.columns[place] for place in own), *PREDICTED])
+    for cells, prediction in zip(table.cells, predictions, strict=True):
+        figures = (f"{prediction[name]:.6g}" for name in PREDICTED)
+        writer.writerow([*(cells[place] for place in own), *figures])
     return text.getvalue()

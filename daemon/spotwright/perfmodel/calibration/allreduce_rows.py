@@ -1,6 +1,6 @@
 """Fitting the all-reduce model: compute per device, links per instance type, overlap in common."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Self
@@ -10,7 +10,7 @@ import numpy as np
 from spotwright.domain.fleet import NodeGroup
 from spotwright.domain.job import NetworkRate
 from spotwright.domain.workload import AllreduceTuning, ComputeProfile, Links, Workload
-from spotwright.perfmodel.allreduce import AllreduceModel
+from spotwright.perfmodel.allreduce import USUAL_SHARING, AllreduceModel
 from spotwright.perfmodel.calibration.map_fit import Parameter, fit_map
 from spotwright.perfmodel.calibration.runs import (
     Floats,
@@ -21,12 +21,13 @@ from spotwright.perfmodel.calibration.runs import (
     compute_parameters,
     devices,
     log_steps,
+    worker_kinds,
 )
+from spotwright.perfmodel.calibration.uncalibrated_ring import UncalibratedRing
 from spotwright.perfmodel.compute import GpuFacts
-from spotwright.perfmodel.step_model import network_rate, worker_class
+from spotwright.perfmodel.step_model import worker_class
 
-_USUAL_NET_MBPS, _USUAL_INTRA_MBPS = 10_000.0, 63_000.0
-_FLOW_LIMIT_MBPS = 10_000.0
+_NO_LOSS = 1e-9
 
 
 class AllreduceRows:
@@ -53,31 +54,27 @@ class AllreduceRows:
         return self.workload(fitted.values)
 
     def parameters(self) -> list[Parameter]:
-        """Return priors: compute from the rows' scale, links from hardware, the rest from DDP."""
-        found = compute_parameters(self.runs)
-        seen = self._identifiable
+        """Return priors: compute from the rows' scale, the rest where the model has it anyway."""
+        found, usual = compute_parameters(self.runs), AllreduceTuning()
         if any(p.name.startswith("fixed:") for p in found):
-            found.append(Parameter(name="knee", centre=1.5, log_sd=0.5))
-        for group in self._types.values():
-            found += self._link_parameters(group)
-        if seen.several_gpus:
-            found.append(Parameter(name="gpu_spread", centre=0.04, log_sd=0.7))
-            found.append(Parameter(name="head", centre=0.45, log_sd=1.0, share=True))
-            found.append(Parameter(name="power", centre=8.0, log_sd=0.5))
-        if seen.several_nodes:
-            found.append(Parameter(name="hop_loss", centre=0.015, log_sd=0.7))
-        if seen.two_nodes:
-            found.append(Parameter(name="two_node", centre=0.4, log_sd=0.7))
-        return found
+            found.append(Parameter(name="knee", centre=1.5, log_sd=0.5, floor=1.0))
+        for name in self._types:
+            found += self._link_parameters(name)
+        if self._identifiable.several_gpus:
+            spread, head = usual.gpu_spread_fraction, usual.head_fraction
+            power = usual.overlap_power
+            found.append(Parameter(name="gpu_spread", centre=spread, log_sd=0.7))
+            found.append(Parameter(name="head", centre=head, log_sd=1.0, share=True))
+            found.append(Parameter(name="power", centre=power, log_sd=0.5, floor=1.0))
+        return found + self._loss_parameters()
 
     def workload(self, values: Mapping[str, float]) -> Workload:
         """Return the workload with fitted values put in."""
-        knee = max(values.get("knee", 1.0), 1.0)
         compute = {
             device: ComputeProfile(
                 fixed_s=values.get(f"fixed:{device}", 0.0),
                 per_sample_s=values[f"per_sample:{device}"],
-                knee=knee,
+                knee=values.get("knee", 1.0),
             )
             for device in devices(self.runs)
         }
@@ -86,7 +83,7 @@ class AllreduceRows:
         tuning = replace(
             usual,
             head_fraction=values.get("head", usual.head_fraction),
-            overlap_power=max(values.get("power", usual.overlap_power), 1.0),
+            overlap_power=values.get("power", usual.overlap_power),
             gpu_spread_fraction=values.get("gpu_spread", usual.gpu_spread_fraction),
             hop_loss=values.get("hop_loss", usual.hop_loss),
             two_node_loss=values.get("two_node", usual.two_node_loss),
@@ -96,8 +93,8 @@ class AllreduceRows:
 
     def steps(self, workload: Workload) -> Steps:
         """Predict every row."""
-        groups, counts = self._classes
-        workers = [worker_class(workload, g, self._gpu_facts, self._network) for g in groups]
+        kinds, counts = self._kinds
+        workers = [worker_class(workload, g, self._gpu_facts, self._network) for g, _ in kinds]
         model = AllreduceModel(workload, workers)
         batch = np.broadcast_to(self._batch, counts.shape)
         compute_s = model.compute_s(counts, batch)
@@ -119,34 +116,42 @@ class AllreduceRows:
         return np.array([float(run.batch_per_gpu) for run in self.runs])
 
     @cached_property
-    def _classes(self) -> tuple[list[NodeGroup], Floats]:
-        """Return the kinds of node that occur, and how many of each every row has."""
-        kinds: dict[tuple[str, float], NodeGroup] = {}
-        for run in self.runs:
-            for group in run.fleet.workers:
-                kinds.setdefault((group.instance_type.name, group.gpus_per_node), group)
-        places = {kind: place for place, kind in enumerate(kinds)}
-        counts = np.zeros((len(kinds), len(self.runs)))
-        for column, run in enumerate(self.runs):
-            for group in run.fleet.workers:
-                kind = (group.instance_type.name, group.gpus_per_node)
-                counts[places[kind], column] += group.node_count
-        return list(kinds.values()), counts
+    def _kinds(self) -> tuple[list[tuple[NodeGroup, int]], Floats]:
+        return worker_kinds(self.runs, by_batch=False)
 
-    def _link_parameters(self, group: NodeGroup) -> list[Parameter]:
-        """Centre the priors on hardware: one TCP flow between nodes, PCIe or NVLink inside."""
-        name, seen = group.instance_type.name, self._identifiable
-        intra = group.instance_type.nvlink_mbps or group.instance_type.pcie_mbps
-        net = network_rate(group, self._network)
-        found = []
+    @cached_property
+    def _rings(self) -> dict[str, UncalibratedRing]:
+        """What the model takes for granted of each type; the speed of its GPUs plays no part."""
+        any_speed = {device: ComputeProfile(per_sample_s=1.0) for device in devices(self.runs)}
+        workload = replace(self.base, compute=any_speed)
+        return {
+            name: UncalibratedRing(
+                workload, worker_class(workload, group, self._gpu_facts, self._network)
+            )
+            for name, group in self._types.items()
+        }
+
+    def _link_parameters(self, name: str) -> list[Parameter]:
+        ring, seen, found = self._rings[name], self._identifiable, []
         if name in seen.types_with_shared_nodes:
-            found.append(Parameter(name=f"sharing:{name}", centre=0.05, log_sd=1.0))
-            centre = intra or _USUAL_INTRA_MBPS
-            found.append(Parameter(name=f"intra:{name}", centre=centre, log_sd=0.7))
-        if name in seen.types_among_several or net is None:
-            centre = min(net, _FLOW_LIMIT_MBPS) if net else _USUAL_NET_MBPS
-            found.append(Parameter(name=f"net:{name}", centre=centre, log_sd=0.7))
+            found.append(Parameter(name=f"sharing:{name}", centre=USUAL_SHARING, log_sd=1.0))
+            found.append(Parameter(name=f"intra:{name}", centre=ring.intra_mbps, log_sd=0.7))
+        if name in seen.types_among_several or not ring.net_is_known:
+            found.append(Parameter(name=f"net:{name}", centre=ring.net_mbps, log_sd=0.7))
         return found
+
+    def _loss_parameters(self) -> list[Parameter]:
+        """Leave out a loss that the model takes to be none: it has no logarithm to start from."""
+        seen = self._identifiable
+        usual = {
+            "hop_loss": [self._rings[name].hop_loss for name in seen.types_among_several],
+            "two_node": [self._rings[name].two_node_loss for name in seen.types_among_two],
+        }
+        return [
+            Parameter(name=name, centre=max(losses), log_sd=0.7)
+            for name, losses in usual.items()
+            if max(losses, default=0.0) > _NO_LOSS
+        ]
 
 
 def _links(name: str, usual: AllreduceTuning, values: Mapping[str, float]) -> Links:
@@ -158,30 +163,28 @@ def _links(name: str, usual: AllreduceTuning, values: Mapping[str, float]) -> Li
     )
 
 
+def _types(runs: Iterable[Run]) -> set[str]:
+    return {group.instance_type.name for run in runs for group in run.fleet.workers}
+
+
 class _Identifiable:
     """What the rows vary, and so what they can tell."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         nodes = [sum(g.node_count for g in run.fleet.workers) for run in runs]
-        self.several_nodes = any(count > 1 for count in nodes)
-        self.two_nodes = any(count == 2 for count in nodes)
-        self.types_among_several = {
-            g.instance_type.name
-            for run, count in zip(runs, nodes, strict=True)
-            for g in run.fleet.workers
-            if count > 1
-        }
+        self.types_among_several = _types(r for r, n in zip(runs, nodes, strict=True) if n > 1)
+        self.types_among_two = _types(r for r, n in zip(runs, nodes, strict=True) if n == 2)
         self.types_with_shared_nodes = {
             g.instance_type.name for r in runs for g in r.fleet.workers if g.gpus_per_node > 1
         }
         self.shared_nodes = bool(self.types_with_shared_nodes)
-        self.several_gpus = self.several_nodes or self.shared_nodes
+        self.several_gpus = bool(self.types_among_several) or self.shared_nodes
 
     def notes(self) -> list[str]:
         notes = []
-        if not self.several_nodes:
+        if not self.types_among_several:
             notes.append("all rows have one node: network terms keep their catalog values")
-        elif not self.two_nodes:
+        elif not self.types_among_two:
             notes.append("no row has two nodes: the loss of a two-node ring keeps its usual value")
         if not self.shared_nodes:
             notes.append("all nodes use one GPU: links inside a node keep their catalog values")

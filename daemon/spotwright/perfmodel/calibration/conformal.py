@@ -5,6 +5,9 @@ Residuals divided by it are exchangeable enough for one pair of conformal quanti
 because delays are skewed.
 """
 
+import math
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
@@ -14,22 +17,28 @@ from spotwright.domain.workload import StepInterval
 Floats = NDArray[np.float64]
 
 LEAST_RESIDUALS = 12  # below that, a 90 % quantile is a guess
-COVERAGE = 0.9
+COVERAGE = Fraction(9, 10)  # exact: ranks are rounded from it
 
 
 def conformal_interval(residuals: Floats, shares: Floats) -> StepInterval:
     """Return the interval that held 90 % of the residuals, log(measured / predicted)."""
     base, network = _noise(residuals, shares)
     scores = residuals / np.hypot(base, network * shares)
-    count, tail = len(scores), (1 - COVERAGE) / 2
-    low = max(np.floor((count + 1) * tail) / count, 0.0)
-    high = min(np.ceil((count + 1) * (1 - tail)) / count, 1.0)
+    low, high = _ranks(len(scores))
+    ordered = np.sort(scores)
     return StepInterval(
-        low_quantile=min(float(np.quantile(scores, low, method="lower")), 0.0),
-        high_quantile=max(float(np.quantile(scores, high, method="higher")), 0.0),
+        low_quantile=min(float(ordered[low - 1]), 0.0),
+        high_quantile=max(float(ordered[high - 1]), 0.0),
         base_scale=base,
         network_scale=network,
     )
+
+
+def _ranks(count: int) -> tuple[int, int]:
+    """Return which of `count` sorted scores, from 1 on, are the ends of the interval."""
+    tail = (1 - COVERAGE) / 2
+    low, high = math.floor((count + 1) * tail), math.ceil((count + 1) * (1 - tail))
+    return max(low, 1), min(high, count)
 
 
 def covers(interval: StepInterval, residuals: Floats, shares: Floats) -> NDArray[np.bool_]:

@@ -1,16 +1,18 @@
 """Robust maximum a-posteriori fit of positive parameters.
 
 Parameters live in logarithms (shares between 0 and 1 in logits) under normal priors centred on
-hardware facts. Residuals are those of the logarithm of the step time under a pseudo-Huber loss.
-What the rows do not show stays where the prior put it, so rows of one node leave the network alone.
+hardware facts, and the search does not go below a parameter's floor. Residuals are those of the
+logarithm of the step time under a pseudo-Huber loss. What the rows do not show stays where the
+prior put it, so rows of one node leave the network alone.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
+from scipy.optimize import OptimizeResult, least_squares
 
 Floats = NDArray[np.float64]
 
@@ -25,11 +27,17 @@ class Parameter:
     name: str
     centre: float
     log_sd: float
+    floor: float = 0.0  # the least it can be
     share: bool = False  # lives between 0 and 1
 
     def free(self, value: float) -> float:
         """Return the unbounded form of a value."""
         return float(np.log(value / (1 - value)) if self.share else np.log(value))
+
+    @property
+    def least_free(self) -> float:
+        """The unbounded form of the floor."""
+        return self.free(self.floor) if self.floor else -math.inf
 
     def value(self, free: float) -> float:
         """Return the value of an unbounded form."""
@@ -59,24 +67,37 @@ def fit_map(
         target: what was measured.
         other_starts: further starting points, as factors on the centres of some parameters.
     """
-    centre = np.array([p.free(p.centre) for p in parameters])
-    width = np.array([p.log_sd for p in parameters])
-
-    def values(free: Floats) -> dict[str, float]:
-        return {p.name: p.value(z) for p, z in zip(parameters, free, strict=True)}
+    prior = _Prior(parameters)
 
     def residuals(free: Floats) -> Floats:
-        scaled = (log_steps(values(free)) - target) / _OUTLIER_LOG
+        scaled = (log_steps(prior.values(free)) - target) / _OUTLIER_LOG
         soft = np.sign(scaled) * np.sqrt(2 * (np.sqrt(1 + scaled * scaled) - 1))
-        return np.concatenate([soft, (free - centre) / width])
+        return np.concatenate([soft, (free - prior.centre) / prior.width])
 
-    starts = [centre]
-    for factors in other_starts:
-        shift = [np.log(factors.get(p.name, 1.0)) for p in parameters]
-        starts.append(centre + np.array(shift))
-    fits = [least_squares(residuals, start, max_nfev=_MOST_EVALUATIONS) for start in starts]
-    best = min(fits, key=lambda fit: fit.cost)
-    posterior = np.linalg.inv(best.jac.T @ best.jac)
-    learned = 1 - np.diag(posterior) / width**2
-    names = [p.name for p in parameters]
-    return MapFit(values(best.x), dict(zip(names, learned.tolist(), strict=True)))
+    starts = [prior.start(factors) for factors in ({}, *other_starts)]
+    bounds, most = (prior.least, np.inf), _MOST_EVALUATIONS
+    fits = [least_squares(residuals, start, bounds=bounds, max_nfev=most) for start in starts]
+    return prior.fitted(min(fits, key=lambda fit: float(fit.cost)))
+
+
+class _Prior:
+    """All parameters in their unbounded form."""
+
+    def __init__(self, parameters: Sequence[Parameter]) -> None:
+        self._parameters = parameters
+        self.centre = np.array([p.free(p.centre) for p in parameters])
+        self.least = np.array([p.least_free for p in parameters])
+        self.width = np.array([p.log_sd for p in parameters])
+
+    def values(self, free: Floats) -> dict[str, float]:
+        return {p.name: p.value(z) for p, z in zip(self._parameters, free, strict=True)}
+
+    def start(self, factors: Mapping[str, float]) -> Floats:
+        shift = [np.log(factors.get(p.name, 1.0)) for p in self._parameters]
+        return np.asarray(self.centre + np.array(shift))
+
+    def fitted(self, found: OptimizeResult) -> MapFit:
+        posterior = np.linalg.inv(found.jac.T @ found.jac)
+        learned = 1 - np.diag(posterior) / self.width**2
+        names = (p.name for p in self._parameters)
+        return MapFit(self.values(found.x), dict(zip(names, learned.tolist(), strict=True)))

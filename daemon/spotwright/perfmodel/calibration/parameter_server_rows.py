@@ -22,6 +22,7 @@ from spotwright.perfmodel.calibration.runs import (
     compute_parameters,
     devices,
     log_steps,
+    worker_kinds,
 )
 from spotwright.perfmodel.compute import GpuFacts
 from spotwright.perfmodel.parameter_server import server_demand
@@ -93,7 +94,7 @@ class ParameterServerRows:
 
     def steps(self, workload: Workload) -> Steps:
         """Predict every row: the mean step of its workers."""
-        kinds, counts = self._classes
+        kinds, counts = self._kinds
         workers = [
             replace(worker_class(workload, g, self._gpu_facts, self._network), batch_per_gpu=batch)
             for g, batch in kinds
@@ -159,17 +160,5 @@ class ParameterServerRows:
         ]
 
     @cached_property
-    def _classes(self) -> tuple[list[tuple[NodeGroup, int]], Floats]:
-        """Return the kinds of worker that occur, with their batch, and the counts of every row."""
-        kinds: dict[tuple[str, float, int], tuple[NodeGroup, int]] = {}
-        for run in self.runs:
-            for group in run.fleet.workers:
-                kind = (group.instance_type.name, group.gpus_per_node, run.batch_per_gpu)
-                kinds.setdefault(kind, (group, run.batch_per_gpu))
-        places = {kind: place for place, kind in enumerate(kinds)}
-        counts = np.zeros((len(kinds), len(self.runs)))
-        for column, run in enumerate(self.runs):
-            for group in run.fleet.workers:
-                kind = (group.instance_type.name, group.gpus_per_node, run.batch_per_gpu)
-                counts[places[kind], column] += group.node_count
-        return list(kinds.values()), counts
+    def _kinds(self) -> tuple[list[tuple[NodeGroup, int]], Floats]:
+        return worker_kinds(self.runs, by_batch=True)

@@ -7,7 +7,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spotwright.domain.fleet import Fleet
+from spotwright.domain.fleet import Fleet, NodeGroup
 from spotwright.domain.workload import Workload
 from spotwright.perfmodel.calibration.map_fit import Parameter
 
@@ -70,6 +70,27 @@ def batches(runs: Sequence[Run], device: str) -> set[int]:
         for run in runs
         if any(group.device == device for group in run.fleet.workers)
     }
+
+
+def worker_kinds(
+    runs: Sequence[Run], *, by_batch: bool
+) -> tuple[list[tuple[NodeGroup, int]], Floats]:
+    """Return the kinds of worker that occur, each with its batch, and how many every row has.
+
+    Args:
+        runs: the rows.
+        by_batch: whether equal nodes with different batches are different kinds.
+    """
+    kinds: dict[tuple[str, float, int], tuple[NodeGroup, int]] = {}
+    cells: dict[tuple[tuple[str, float, int], int], int] = {}
+    for row, run in enumerate(runs):
+        for group in run.fleet.workers:
+            batch = run.batch_per_gpu if by_batch else 0
+            kind = (group.instance_type.name, group.gpus_per_node, batch)
+            kinds.setdefault(kind, (group, run.batch_per_gpu))
+            cells[kind, row] = cells.get((kind, row), 0) + group.node_count
+    counts = [[float(cells.get((kind, row), 0)) for row in range(len(runs))] for kind in kinds]
+    return list(kinds.values()), np.array(counts)
 
 
 def compute_parameters(runs: Sequence[Run]) -> list[Parameter]:

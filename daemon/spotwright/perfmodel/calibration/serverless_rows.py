@@ -15,7 +15,7 @@ from spotwright.perfmodel.laws.serverless_law import (
     ServerlessRow,
     fit_serverless_law,
 )
-from spotwright.perfmodel.serverless import seconds_per_sample
+from spotwright.perfmodel.serverless import exchange_s, seconds_per_sample
 
 _USUAL_SERVER_MBPS = 9_600.0  # 1.2 GB/s, the papers' server
 
@@ -34,7 +34,9 @@ class ServerlessRows:
         fitted = self._law()
         largest = max(run.batch_per_gpu * _functions(run).function_count for run in self.runs)
         usual = self.base.serverless or ServerlessLaw(
-            batch_per_function_count=self.runs[0].batch_per_gpu, max_global_batch_count=largest
+            mb_s_per_sample=fitted.mb_s_per_sample,
+            batch_per_function_count=self.runs[0].batch_per_gpu,
+            max_global_batch_count=largest,
         )
         serving = replace(self._serving, bandwidth_mbps=fitted.bandwidth_mbps)
         law = fitted.applied_to(usual)
@@ -51,10 +53,15 @@ class ServerlessRows:
         sample_s = np.array(
             [seconds_per_sample(law, _functions(run).memory_mb) for run in self.runs]
         )
-        megabits = workload.model.parameter_bytes * 8e-6
-        exchange_s = 2 * functions * megabits / serving.bandwidth_mbps
-        seconds = batch * sample_s + exchange_s
-        return Steps(seconds, exchange_s / seconds)
+        exchanging_s = exchange_s(
+            functions,
+            shard_bytes=workload.model.parameter_bytes,
+            parameter_bytes=workload.model.parameter_bytes,
+            server_mbps=serving.bandwidth_mbps,
+            function_max_mbps=law.function_max_mbps,
+        )
+        seconds = batch * sample_s + exchanging_s
+        return Steps(seconds, exchanging_s / seconds)
 
     def take(self, index: Indices) -> Self:
         """Return some of the rows."""

@@ -22,6 +22,7 @@ from spotwright.domain.errors import CannotFitError
 from spotwright.domain.workload import ServerlessLaw
 from spotwright.perfmodel.laws.positive_figures import check_positive
 from spotwright.perfmodel.laws.relative_fit import fit_deviations, separable
+from spotwright.perfmodel.serverless import exchange_s
 
 Floats = NDArray[np.float64]
 
@@ -61,8 +62,9 @@ class ServerlessFit:
     def step_s(self, *, memory_mb: float, function_count: float, local_batch: float) -> float:
         """Return the step time of a configuration."""
         sample_s = self.s_per_sample + self.mb_s_per_sample / memory_mb
-        exchange_s = 2 * self.parameter_bytes * 8e-6 / self.bandwidth_mbps
-        return local_batch * sample_s + function_count * exchange_s
+        functions = np.array([function_count])
+        exchange_s = _exchange_s(functions, self.parameter_bytes, self.bandwidth_mbps)
+        return local_batch * sample_s + float(exchange_s[0])
 
     def applied_to(self, law: ServerlessLaw) -> ServerlessLaw:
         """Return a law with these speeds and no limit of the exchange but the server's."""
@@ -91,18 +93,8 @@ def fit_serverless_law(
             bandwidth leaves no time to compute.
     """
     table = _table(rows, parameter_bytes=parameter_bytes, bandwidth_mbps=bandwidth_mbps)
-    exchange = table[:, 1] * 2 * parameter_bytes * 8e-6  # Mbit of all functions
-    identified = _identified(table, exchange)
-    serial, per_memory, server = _coefficients(table, exchange, identified, bandwidth_mbps)
-    if identified.server and server * bandwidth_mbps < _NOTHING:
-        identified = identified._replace(server=False)
-        serial, per_memory, server = _coefficients(table, exchange, identified, bandwidth_mbps)
-    if serial + per_memory == 0:
-        raise CannotFitError(
-            _LAW,
-            f"the exchange at {bandwidth_mbps:g} Mbit/s would take longer than the steps did",
-            way_out="correct the bandwidth, or measure with several numbers of functions",
-        )
+    exchange = _exchange_s(table[:, 1], parameter_bytes, 1.0)  # at 1 Mbit/s
+    identified, (serial, per_memory, server) = _fitted(table, exchange, bandwidth_mbps)
     predicted = table[:, 2] * (serial + per_memory / table[:, 0]) + exchange * server
     return ServerlessFit(
         s_per_sample=serial,
@@ -113,6 +105,36 @@ def fit_serverless_law(
         relative_error=float(np.mean(np.abs(predicted / table[:, 3] - 1))),
         notes=_notes(identified, bandwidth_mbps),
     )
+
+
+def _exchange_s(functions: Floats, parameter_bytes: float, server_mbps: float) -> Floats:
+    """Return the exchange through one server that holds all parameters."""
+    return exchange_s(
+        functions,
+        shard_bytes=parameter_bytes,
+        parameter_bytes=parameter_bytes,
+        server_mbps=server_mbps,
+        function_max_mbps=None,
+    )
+
+
+def _fitted(
+    table: Floats, exchange: Floats, bandwidth_mbps: float
+) -> tuple[Identified, tuple[float, float, float]]:
+    """Return which coefficients the rows determined, and all three."""
+    identified = _identified(table, exchange)
+    found = _coefficients(table, exchange, identified, bandwidth_mbps)
+    if identified.server and found[2] * bandwidth_mbps < _NOTHING:
+        identified = identified._replace(server=False)
+        found = _coefficients(table, exchange, identified, bandwidth_mbps)
+    serial, per_memory, _ = found
+    if serial + per_memory == 0:
+        raise CannotFitError(
+            _LAW,
+            f"the exchange at {bandwidth_mbps:g} Mbit/s would take longer than the steps did",
+            way_out="correct the bandwidth, or measure with several numbers of functions",
+        )
+    return identified, found
 
 
 def _table(
