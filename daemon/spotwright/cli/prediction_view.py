@@ -67,8 +67,10 @@ def print_prediction(prediction: Prediction) -> None:
         ("seconds of one step", *(f"{label}>" for label in labels)),
         [*_term_rows(p.groups), *_group_rows(p.groups)],
     )
-    print_table(("figure", "predicted>", "90 % interval"), _summary(p))
     out = console()
+    out.print()
+    print_table(("figure", "predicted>", "90 % interval"), _summary(p))
+    out.print()
     for server in p.fleet.servers:
         out.print(f"parameter server: {_label(p.fleet, server)}")
     term = p.bottleneck.replace("_", " ")
