@@ -269,3 +269,15 @@ def test_spot_nodes_make_the_run_longer_and_less_sure(strategy: Strategy) -> Non
     assert shaky.duration_s.high / shaky.duration_s.mid > calm.duration_s.high / calm.duration_s.mid
     assert shaky.iteration_s == calm.iteration_s
     assert "interruptions expected" in shaky.notes[0]
+
+
+def test_a_step_that_waits_for_its_samples_is_bound_by_input() -> None:
+    spec = example("resnet50.yaml")
+    assert spec.workload.input is not None
+    slow = replace(spec.workload.input, prep_samples_per_s_per_vcpu=10.0)
+    starved = replace(spec, workload=replace(spec.workload, input=slow))
+
+    found = predict(starved, resolve_fleet("g4dn.12xlarge*4", starved, catalog()), catalog().gpu)
+
+    assert found.iteration_s.mid == pytest.approx(4 * 128 / (48 * 10))
+    assert found.bottleneck == "input_stall"

@@ -78,6 +78,22 @@ def test_a_gpu_that_was_never_measured_has_a_wider_interval() -> None:
     assert bounds(work, name="g.large", gpu="Large").high > 1.5 * bounds(work).high
 
 
+def test_a_calibration_does_not_make_a_gpu_it_never_saw_any_surer() -> None:
+    narrow = StepInterval(low_quantile=-1.6, high_quantile=1.6, base_scale=0.03)
+    work = replace(workload(Strategy.ALLREDUCE), interval=narrow)
+
+    measured, guessed = bounds(work, 1), bounds(work, 1, gpu="Large")
+
+    assert measured.high == pytest.approx(0.048)
+    assert guessed.high > 0.35 * 1.6449
+
+
+def test_a_ring_larger_than_any_that_was_measured_is_less_sure() -> None:
+    work = workload(Strategy.ALLREDUCE)
+
+    assert bounds(work, 256).high > bounds(work, 64).high
+
+
 @pytest.mark.parametrize("count", [1, 2, 8, 64, 512])
 def test_the_expected_maximum_is_that_of_drawn_normals(count: int) -> None:
     draws = np.random.default_rng(4).standard_normal((4000, count)).max(axis=1)

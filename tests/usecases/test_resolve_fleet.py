@@ -212,3 +212,16 @@ def test_an_unusable_parameter_server_of_the_job_is_not_blamed_on_the_fleet() ->
 def test_a_job_for_another_cloud_is_refused() -> None:
     with pytest.raises(BadInputError, match="gcp"):
         resolved("T4", job(cloud=Cloud.GCP))
+
+
+@pytest.mark.parametrize("text", ["g4dn.xlarge*1000000", "g4dn.xlarge*4000 + g5.xlarge*97"])
+def test_a_fleet_of_more_nodes_than_anyone_rents_is_refused(text: str) -> None:
+    with pytest.raises(BadInputError, match="fleets of up to 4,096"):
+        resolved(text)
+
+
+def test_terms_that_cost_the_same_everywhere_are_put_in_one_zone() -> None:
+    together = resolved("g4dn.4xlarge*2 + g3.16xlarge", job(Strategy.ASP_PS))
+
+    zones = {group.offer.zone for group in together.nodes if group.offer}
+    assert len(zones) == 1

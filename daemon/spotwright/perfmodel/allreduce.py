@@ -75,7 +75,7 @@ class AllreduceModel:
             iteration_s=step_s,
             step_s=np.broadcast_to(step_s, counts.shape),
             group_samples_per_s=counts * samples / step_s,
-            communication_fraction=np.clip(1 - compute_s / step_s, 0.0, 1.0),
+            communication_fraction=np.clip((busy_s - compute_s) / step_s, 0.0, 1.0),
         )
 
     def terms(self, counts: Floats) -> tuple[StepTerms, ...]:

@@ -19,6 +19,8 @@ from spotwright.perfmodel.parameter_server import ServerDemand
 from spotwright.perfmodel.step_model import ClusterSpeed, Floats, WorkerClass, column
 from spotwright.perfmodel.synchronous_compute import SynchronousCompute
 
+_ROUNDING = 1e-9
+
 
 class BspPsModel:
     """Synchronous training on parameter servers."""
@@ -59,7 +61,7 @@ class BspPsModel:
             iteration_s=step_s,
             step_s=np.broadcast_to(step_s, counts.shape),
             group_samples_per_s=counts * batch / step_s,
-            communication_fraction=np.clip(1 - compute_s / step_s, 0.0, 1.0),
+            communication_fraction=np.clip((busy_s - compute_s) / step_s, 0.0, 1.0),
         )
 
     def terms(self, counts: Floats) -> tuple[StepTerms, ...]:
@@ -72,7 +74,8 @@ class BspPsModel:
         link_s, cpu_s = (float(part[0]) for part in self._burst(fleet))
         burst_s = max(link_s, cpu_s)
         exposed_s = burst_s - self._overlap * min(compute_s, burst_s)
-        stall_s = max(0.0, float(speed.iteration_s[0]) - compute_s - exposed_s)
+        idle_s = float(speed.iteration_s[0]) - compute_s - exposed_s
+        stall_s = idle_s if idle_s > _ROUNDING * compute_s else 0.0
         return tuple(
             StepTerms(
                 compute_s=compute_s - float(self._pcie_s[i, 0]) - float(self._nvlink_s[i, 0]),

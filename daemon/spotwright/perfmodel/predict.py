@@ -210,10 +210,13 @@ def _functions_usd_per_s(job: JobSpec, fleet: Fleet) -> float:
 
 
 def _bottleneck(groups: Sequence[GroupPrediction]) -> str:
-    """Name the term that takes most of the cluster's time."""
+    """Name the term that takes most time; a group that waits for input has no other."""
     totals: dict[str, float] = {}
     for group in groups:
         weight = (group.group.node_count if group.group else 1) / group.step_s
+        if group.terms.input_stall_s > 0:
+            totals["input_stall"] = totals.get("input_stall", 0.0) + weight * group.step_s
+            continue
         for name, seconds in group.terms.by_name().items():
             totals[name] = totals.get(name, 0.0) + weight * seconds
     return max(totals, key=lambda name: totals[name])

@@ -1,6 +1,7 @@
 """How sure a prediction is.
 
-A calibrated workload carries conformal quantiles of its residuals. Without a calibration, the error
+A calibrated workload carries conformal quantiles of its residuals; a GPU that was never measured
+and a ring larger than any that was widen them. Without a calibration, the error
 of the compute estimate is common to all nodes, the spread between equal instances averages out over
 asynchronous workers and not over synchronous ones, and the parts add in squares of logarithms.
 """
@@ -16,6 +17,7 @@ from spotwright.perfmodel.step_model import ClusterSpeed, Floats, WorkerClass
 Z90 = 1.6449  # two-sided 90 %, one-sided 95 %
 COMMUNICATION_SD = 0.10  # of the communication terms, where nothing was calibrated
 _MODEL_SD = 0.04  # of the model itself
+_LARGEST_MEASURED_RING, _SD_PER_DOUBLING = 64, 0.15  # GPUs
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +42,28 @@ def step_bounds(
 ) -> LogBounds:
     """Return the 90 % bounds of one fleet's step time."""
     share = float(speed.communication_fraction[0])
+    estimate_sd = (1 - share) * max((w.compute.model_sd for w in workers), default=0.0)
+    beyond_sd = share * _beyond_measured_sd(workload, workers, counts)
     calibrated = workload.interval
     if calibrated is not None:
         scale = math.hypot(calibrated.base_scale, calibrated.network_scale * share)
-        return LogBounds(min(calibrated.low_quantile * scale, 0.0),
-                         max(calibrated.high_quantile * scale, 0.0))  # fmt: skip
-    estimate_sd = max((w.compute.model_sd for w in workers), default=0.0)
-    spread = max((w.compute.device_sd for w in workers), default=0.0)
+        seen = LogBounds(
+            min(calibrated.low_quantile * scale, 0.0), max(calibrated.high_quantile * scale, 0.0)
+        )
+        return seen.widened(math.hypot(estimate_sd, beyond_sd))
+    spread = (1 - share) * max((w.compute.device_sd for w in workers), default=0.0)
     if workload.strategy is Strategy.ASP_PS:
         spread /= math.sqrt(counts.sum())
-    compute_sd = (1 - share) * math.hypot(estimate_sd, spread)
-    log_sd = math.hypot(_MODEL_SD, compute_sd, COMMUNICATION_SD * share)
+    communication_sd = COMMUNICATION_SD * share
+    log_sd = math.hypot(_MODEL_SD, estimate_sd, spread, communication_sd, beyond_sd)
     return LogBounds(-Z90 * log_sd, Z90 * log_sd)
+
+
+def _beyond_measured_sd(
+    workload: Workload, workers: Sequence[WorkerClass], counts: Floats
+) -> float:
+    """Return what larger rings than any that was measured add: nobody has seen their losses."""
+    if workload.strategy is not Strategy.ALLREDUCE:
+        return 0.0
+    gpus = sum(count * worker.gpus for count, worker in zip(counts, workers, strict=True))
+    return _SD_PER_DOUBLING * max(0.0, math.log2(gpus / _LARGEST_MEASURED_RING))

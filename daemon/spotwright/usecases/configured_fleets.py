@@ -11,6 +11,7 @@ from spotwright.domain.workload import (
     FixedBatch,
     ModelSize,
     ParameterServing,
+    ServerlessLaw,
     Strategy,
 )
 from spotwright.usecases.ports import OfferSource
@@ -95,13 +96,17 @@ def job_of_row(row: Configuration, job: JobSpec) -> JobSpec:
     if row.strategy is Strategy.ALLREDUCE:
         workload = replace(workload, allreduce=workload.allreduce or AllreduceTuning())
     if workload.serverless is not None:
-        law = replace(
-            workload.serverless,
-            batch_per_function_count=row.batch_per_gpu,
-            max_global_batch_count=row.batch_per_gpu * _MOST_FUNCTIONS,  # as the row says, uncut
-        )
-        workload = replace(workload, serverless=law)
+        workload = replace(workload, serverless=_uncut(workload.serverless, row))
     return replace(job, workload=workload, limits=replace(job.limits, network=MEASURED_NETWORK))
+
+
+def _uncut(law: ServerlessLaw, row: Configuration) -> ServerlessLaw:
+    """Return a law whose functions have the row's batch, however many there are."""
+    return replace(
+        law,
+        batch_per_function_count=row.batch_per_gpu,
+        max_global_batch_count=row.batch_per_gpu * _MOST_FUNCTIONS,
+    )
 
 
 def _size(row: Configuration, usual: ModelSize) -> ModelSize:

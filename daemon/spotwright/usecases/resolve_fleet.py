@@ -20,6 +20,9 @@ from spotwright.domain.offer import Market, Offer, OfferQuery
 from spotwright.domain.workload import Strategy
 from spotwright.usecases.ports import OfferSource
 
+_MOST_NODES = 4_096
+_LEAST_FUNCTION_MB, _MOST_FUNCTION_MB = 128, 10_240  # AWS Lambda
+
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
@@ -58,6 +61,15 @@ def resolve_fleet(text: str, job: JobSpec, source: OfferSource) -> Fleet:
 def _check_roles(
     strategy: Strategy, functions: Sequence[FunctionTerm], nodes: Sequence[NodeTerm]
 ) -> None:
+    node_count = sum(term.node_count for term in nodes)
+    if node_count > _MOST_NODES:
+        raise BadInputError(f"{node_count:,} nodes: fleets of up to {_MOST_NODES:,} are predicted")
+    for term in functions:
+        if not _LEAST_FUNCTION_MB <= term.memory_mb <= _MOST_FUNCTION_MB:
+            raise BadInputError(
+                f"a function has {_LEAST_FUNCTION_MB} to {_MOST_FUNCTION_MB:,} MB, "
+                f"not {term.memory_mb:,}"
+            )
     workers = [term for term in nodes if term.role is Role.WORKER]
     if strategy is Strategy.SERVERLESS and (not functions or workers):
         raise BadInputError("a serverless fleet is written as lambda:MB*COUNT [+ ps=TYPE]")
