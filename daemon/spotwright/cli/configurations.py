@@ -4,19 +4,17 @@ from pathlib import Path
 
 from spotwright.adapters.measurements.read import configurations, read_table
 from spotwright.adapters.measurements.write import with_predictions
-from spotwright.cli.sources import open_job
+from spotwright.cli.sources import JobAndCatalog
 from spotwright.cli.terminal import note, print_json, write_text
 from spotwright.usecases.predict_configurations import RowPrediction, predict_configurations
 
 
-def predict_table(
-    job: Path, configs: Path, csv: Path | None, *, catalog_file: Path | None, as_json: bool
-) -> None:
+def predict_table(opened: JobAndCatalog, configs: Path, csv: Path | None, *, as_json: bool) -> None:
     """Predict every row of a file and write it with the predicted columns added."""
-    opened = open_job(job, catalog_file=catalog_file)
     table = read_table(configs)
+    jobs = {opened.model: opened.job} if opened.model else opened.loaded.specs
     predictions, warnings = predict_configurations(
-        configurations(table), opened.loaded.specs, opened.catalog, path=table.path
+        configurations(table), jobs, opened.catalog, path=table.path
     )
     for warning in warnings:
         note(f"warning: {warning}")

@@ -19,7 +19,7 @@ def predict(
         str | None, typer.Option(help="Fleet, such as 'g5.xlarge*3/spot + ps=m5.xlarge'.")
     ] = None,
     configs: Annotated[
-        Path | None, typer.Option(help="CSV of configurations, in the measurements format.")
+        Path | None, typer.Option(help="CSV of configurations; short runs, at burst network rates.")
     ] = None,
     csv: Annotated[Path | None, typer.Option(help="Where the predicted table goes.")] = None,
     model: Model = None,
@@ -33,13 +33,13 @@ def predict(
         raise BadInputError("give either --fleet EXPR, or --configs FILE.csv")
     if csv is not None and configs is None:
         raise BadInputError("--csv goes with --configs FILE.csv; one fleet has no table")
+    opened = open_job(job, catalog_file=catalog_file, model=model)
     if configs is not None:
         with needs_extra("plan", "predict"):
             from spotwright.cli.configurations import predict_table  # noqa: PLC0415
-        predict_table(job, configs, csv, catalog_file=catalog_file, as_json=as_json)
+        predict_table(opened, configs, csv, as_json=as_json)
         return
     assert fleet is not None
-    opened = open_job(job, catalog_file=catalog_file, model=model)
     with needs_extra("plan", "predict"):
         from spotwright.cli.prediction_view import prediction_json, print_prediction  # noqa: PLC0415
         from spotwright.usecases.predict_fleet import predict_fleet  # noqa: PLC0415

@@ -44,7 +44,10 @@ def predict_configurations(
     predictions = []
     for row in rows:
         try:
-            job = _known(row, jobs) or _from_flops(row, jobs, resolver) or _only(row, jobs, path)
+            job = _known(row, jobs) or _from_flops(row, jobs, resolver)
+            if job is None:
+                job = _only(row, jobs, path)
+                _warn_of_other_model(row, jobs, resolver)
             predictions.append(_predict(row, job, resolver))
         except MeasurementsError:
             raise
@@ -86,6 +89,14 @@ def _from_flops(
     return job_of_unmeasured_model(row, same, fleet, resolver.source.gpu)
 
 
+def _warn_of_other_model(
+    row: Configuration, jobs: Mapping[str, JobSpec], resolver: FleetResolver
+) -> None:
+    if row.model is not None:
+        used = next(iter(jobs))
+        resolver.warnings[f"rows of {row.model!r} are predicted with the workload {used!r}"] = None
+
+
 def _only(row: Configuration, jobs: Mapping[str, JobSpec], path: str) -> JobSpec:
     """Return the one job there is; a single one names no model and goes for each."""
     same = _same_strategy(row, jobs) or jobs
@@ -95,8 +106,8 @@ def _only(row: Configuration, jobs: Mapping[str, JobSpec], path: str) -> JobSpec
     near = nearest_name(row.model, names) if row.model else None
     hint = f"did you mean {near!r}?" if near else f"known: {', '.join(names)}"
     problem = (
-        f"the model {row.model!r} is not in the job, and its flops_per_sample and "
-        f"parameter_bytes are not given; {hint}"
+        f"the model {row.model!r} is not in the job; to derive it from its FLOPs, the row and the "
+        f"measured models need flops_per_sample and parameter_bytes; {hint}"
         if row.model
         else f"the row names no model and the job has several; {hint}"
     )

@@ -80,7 +80,9 @@ def test_what_the_rows_show_well_is_recovered() -> None:
     assert workload.compute["V100"].per_sample_s == pytest.approx(0.002, rel=0.05)
     found = workload.allreduce.links["g4dn.12xlarge"].network_mbps
     assert found == pytest.approx(6_000, rel=0.15)
-    assert _fitted().calibration.notes == ()
+    (only,) = _fitted().calibration.notes
+    assert only.startswith("the rows hardly show these")
+    assert "network" not in only
 
 
 def test_the_report_is_honest_about_seen_and_unseen_rows() -> None:

@@ -1,7 +1,7 @@
 """The report of a calibration, against one whose fit is the geometric mean of its rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 from spotwright.domain.fleet import Fleet
 from spotwright.domain.workload import ComputeProfile, StepInterval, Strategy, Workload
 from spotwright.perfmodel.calibration.calibrate import calibrate
-from spotwright.perfmodel.calibration.runs import Indices, Run, Steps
+from spotwright.perfmodel.calibration.runs import Fitted, Indices, Run, Steps
 from tests.perfmodel.example_clusters import host, nodes, workload
 
 
@@ -20,12 +20,15 @@ class MeanRows:
 
     runs: Sequence[Run]
     notes: Sequence[str] = ("nothing is known",)
+    hardly_shown: tuple[str, ...] = ()
 
-    def fit(self) -> Workload:
+    def fit(self) -> Fitted:
         mean = float(np.exp(np.mean([np.log(run.step_s) for run in self.runs])))
         old = StepInterval(low_quantile=-9, high_quantile=9, base_scale=9)
         compute = {"Small": ComputeProfile(per_sample_s=mean)}
-        return workload(Strategy.ALLREDUCE, compute=compute, interval=old)
+        return Fitted(
+            workload(Strategy.ALLREDUCE, compute=compute, interval=old), self.hardly_shown
+        )
 
     def steps(self, fitted: Workload) -> Steps:
         count = len(self.runs)
@@ -102,3 +105,11 @@ def test_rows_far_from_the_fit_are_named_by_line_and_near_ones_are_not() -> None
     steps = [1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.2, 3.0, 0.2]
 
     assert calibrate(_rows(steps)).outlier_lines == (10, 11)
+
+
+def test_figures_that_the_rows_hardly_show_are_named() -> None:
+    rows = replace(_rows([1.0]), hardly_shown=("the moon",))
+
+    notes = calibrate(rows).notes
+
+    assert any(note.endswith("stay near what was assumed: the moon") for note in notes)

@@ -11,8 +11,9 @@ from spotwright.domain.fleet import NodeGroup
 from spotwright.domain.job import NetworkRate
 from spotwright.domain.workload import AllreduceTuning, ComputeProfile, Links, Workload
 from spotwright.perfmodel.allreduce import USUAL_SHARING, AllreduceModel
-from spotwright.perfmodel.calibration.map_fit import Parameter, fit_map
+from spotwright.perfmodel.calibration.map_fit import Parameter, fit_map, hardly_shown
 from spotwright.perfmodel.calibration.runs import (
+    Fitted,
     Floats,
     Indices,
     Run,
@@ -43,15 +44,15 @@ class AllreduceRows:
         self._identifiable = _Identifiable(runs)
         self.notes: Sequence[str] = [*self._identifiable.notes(), *compute_notes(runs)]
 
-    def fit(self) -> Workload:
-        """Return the workload that fits the rows best."""
+    def fit(self) -> Fitted:
+        """Fit the rows, under priors."""
         fitted = fit_map(
             self.parameters(),
             lambda values: np.log(self.steps(self.workload(values)).seconds),
             log_steps(self.runs),
             other_starts=[{f"intra:{name}": 0.25 for name in self._types}],  # two basins exist
         )
-        return self.workload(fitted.values)
+        return Fitted(self.workload(fitted.values), hardly_shown(fitted))
 
     def parameters(self) -> list[Parameter]:
         """Return priors: compute from the rows' scale, the rest where the model has it anyway."""

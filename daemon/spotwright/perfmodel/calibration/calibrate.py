@@ -49,10 +49,14 @@ class _Unseen:
 
 def calibrate(rows: MeasuredRows) -> Calibration:
     """Fit a workload to rows."""
-    workload = replace(rows.fit(), interval=None)  # an older one is not of these rows
+    fitted = rows.fit()
+    workload = replace(fitted.workload, interval=None)  # an older one is not of these rows
     residuals = log_steps(rows.runs) - np.log(rows.steps(workload).seconds)
     unseen = _leave_placements_out(rows)
     notes = list(rows.notes)
+    if fitted.hardly_shown:
+        shown = ", ".join(fitted.hardly_shown)
+        notes.append(f"the rows hardly show these, which stay near what was assumed: {shown}")
     if unseen is not None and len(unseen.residuals) >= LEAST_RESIDUALS:
         interval = conformal_interval(unseen.residuals, unseen.shares)
         workload = replace(workload, interval=interval)
@@ -82,7 +86,7 @@ def _leave_placements_out(rows: MeasuredRows) -> _Unseen | None:
         left_out = _known_devices(known.runs, rows, outside)
         if not len(inside) or not len(left_out):
             continue
-        steps = rows.take(left_out).steps(known.fit())
+        steps = rows.take(left_out).steps(known.fit().workload)
         residuals[left_out] = log_steps(rows.runs)[left_out] - np.log(steps.seconds)
         shares[left_out] = steps.communication_fraction
     predicted = np.isfinite(residuals)

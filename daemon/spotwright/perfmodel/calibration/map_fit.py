@@ -101,3 +101,31 @@ class _Prior:
         learned = 1 - np.diag(posterior) / self.width**2
         names = (p.name for p in self._parameters)
         return MapFit(self.values(found.x), dict(zip(names, learned.tolist(), strict=True)))
+
+
+def hardly_shown(fit: MapFit) -> tuple[str, ...]:
+    """Name, in words, the parameters that the rows left almost where the prior had put them."""
+    return tuple(
+        _in_words(name)
+        for name, learned in fit.learned.items()
+        if learned < (_COMPUTE_LEARNED if name.startswith("per_sample:") else _LEARNED)
+    )
+
+
+def _in_words(name: str) -> str:
+    kind, _, of = name.partition(":")
+    words = _WORDS.get(kind, kind.replace("_", " "))
+    return f"{words} {of}" if of else words
+
+
+_LEARNED, _COMPUTE_LEARNED = 0.5, 0.99  # compute has a wide prior: anything seen narrows it
+_WORDS = {
+    "per_sample": "compute on",
+    "fixed": "fixed time on",
+    "net": "network of",
+    "intra": "links inside",
+    "sharing": "sharing inside",
+    "head": "start of the overlap",
+    "power": "sharpness of the overlap",
+    "gpu_spread": "spread of GPU speeds",
+}

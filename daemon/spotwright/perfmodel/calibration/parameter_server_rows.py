@@ -12,8 +12,9 @@ from spotwright.domain.job import NetworkRate
 from spotwright.domain.workload import ComputeProfile, ParameterServing, Strategy, Workload
 from spotwright.perfmodel.asp_ps import AspPsModel
 from spotwright.perfmodel.bsp_ps import BspPsModel
-from spotwright.perfmodel.calibration.map_fit import Parameter, fit_map
+from spotwright.perfmodel.calibration.map_fit import Parameter, fit_map, hardly_shown
 from spotwright.perfmodel.calibration.runs import (
+    Fitted,
     Floats,
     Indices,
     Run,
@@ -51,14 +52,14 @@ class ParameterServerRows:
         self._gpu_facts, self._network = gpu_facts, network
         self.notes: Sequence[str] = [*compute_notes(runs), *self._server_notes()]
 
-    def fit(self) -> Workload:
-        """Return the workload that fits the rows best."""
+    def fit(self) -> Fitted:
+        """Fit the rows, under priors."""
         fitted = fit_map(
             self.parameters(),
             lambda values: np.log(self.steps(self.workload(values)).seconds),
             log_steps(self.runs),
         )
-        return self.workload(fitted.values)
+        return Fitted(self.workload(fitted.values), hardly_shown(fitted))
 
     def parameters(self) -> list[Parameter]:
         """Return priors: compute from the rows' scale, servers around their known constants."""

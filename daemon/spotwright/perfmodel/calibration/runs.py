@@ -36,14 +36,22 @@ class Steps:
     communication_fraction: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The workload that fits rows best, and the figures in it that they hardly show."""
+
+    workload: Workload
+    hardly_shown: tuple[str, ...] = ()
+
+
 class MeasuredRows(Protocol):
     """The rows of one model under one strategy."""
 
     runs: Sequence[Run]
     notes: Sequence[str]  # what these rows cannot tell
 
-    def fit(self) -> Workload:
-        """Return the workload that fits the rows best."""
+    def fit(self) -> Fitted:
+        """Fit the rows."""
 
     def steps(self, workload: Workload) -> Steps:
         """Predict every row."""

@@ -9,7 +9,7 @@ import numpy as np
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.fleet import FunctionGroup
 from spotwright.domain.workload import ParameterServing, ServerlessLaw, Workload
-from spotwright.perfmodel.calibration.runs import Indices, Run, Steps
+from spotwright.perfmodel.calibration.runs import Fitted, Indices, Run, Steps
 from spotwright.perfmodel.laws.serverless_law import (
     ServerlessFit,
     ServerlessRow,
@@ -29,8 +29,8 @@ class ServerlessRows:
         self.runs: Sequence[Run] = runs
         self.notes: Sequence[str] = self._law().notes
 
-    def fit(self) -> Workload:
-        """Return the workload that fits the rows best."""
+    def fit(self) -> Fitted:
+        """Fit the rows; what they do not show is in the notes already."""
         fitted = self._law()
         largest = max(run.batch_per_gpu * _functions(run).function_count for run in self.runs)
         usual = self.base.serverless or ServerlessLaw(
@@ -40,7 +40,7 @@ class ServerlessRows:
         )
         serving = replace(self._serving, bandwidth_mbps=fitted.bandwidth_mbps)
         law = fitted.applied_to(usual)
-        return replace(self.base, batch=None, serverless=law, parameter_serving=serving)
+        return Fitted(replace(self.base, batch=None, serverless=law, parameter_serving=serving))
 
     def steps(self, workload: Workload) -> Steps:
         """Predict every row."""
