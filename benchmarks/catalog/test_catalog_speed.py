@@ -17,8 +17,6 @@ from spotwright.domain.catalog import Snapshot, ZonePrice
 from spotwright.domain.hardware import Cloud
 from spotwright.domain.offer import Market, OfferQuery
 
-LOAD_TARGET_S = 0.050
-QUERY_TARGET_S = 0.010
 SELECTIVE = OfferQuery(
     gpus=frozenset({"T4", "A10G"}),
     regions=frozenset({"us-east-1-copy0", "us-west-2-copy1"}),
@@ -65,7 +63,6 @@ def test_time_to_load_the_bundled_aws_snapshot(benchmark: BenchmarkFixture) -> N
     assert len(catalog.instance_types()) == len(
         load_snapshot(bundled_path(Cloud.AWS)).instance_types
     )
-    assert benchmark.stats is None or benchmark.stats["median"] < LOAD_TARGET_S
 
 
 @pytest.mark.parametrize("offer_count", [5_000, 20_000, 50_000])
@@ -79,4 +76,3 @@ def test_query_time_by_market_size(benchmark: BenchmarkFixture, offer_count: int
     assert len(found) == expected_count(market, SELECTIVE) > 0
     prices = [offer.price_usd_per_hour for offer in found]
     assert prices == sorted(prices)
-    assert benchmark.stats is None or benchmark.stats["median"] < QUERY_TARGET_S
