@@ -32,7 +32,11 @@ def test_in_ci_an_absent_tool_fails_and_names_it(monkeypatch: pytest.MonkeyPatch
         require(False, "no traces")
 
 
-def test_what_is_there_is_not_complained_about(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_is_there_is_found_and_not_complained_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("CI", "true")
 
     require(True, "never said")
+
+    assert require_tool("sh").name == "sh"
