@@ -34,3 +34,11 @@ def test_every_file_the_readme_links_exists() -> None:
 
     assert len(links) > 5
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_job_file_of_the_docs_can_be_predicted(tmp_path: Path) -> None:
+    shown = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "files.md").read_text(), re.DOTALL)
+    job = tmp_path / "job.yaml"
+    job.write_text(shown[0])
+
+    assert spotwright("predict", job, "--fleet", "T4*2").returncode == 0

@@ -236,3 +236,18 @@ def test_a_file_with_several_workloads_is_asked_about_one_of_them(tmp_path: Path
     assert unnamed.returncode == 2
     assert "choose one with --model: small, large" in unnamed.stderr
     assert json.loads(named.stdout)["iteration_s"] == pytest.approx(0.4, rel=1e-3)
+
+
+@pytest.mark.parametrize("onto", ["job.yaml", "c.csv"])
+def test_a_table_never_replaces_what_it_is_made_from(tmp_path: Path, onto: str) -> None:
+    (tmp_path / "job.yaml").write_text(RESNET.read_text())
+    (tmp_path / "c.csv").write_text("strategy,fleet,batch_per_gpu\nallreduce,g4dn.12xlarge,64\n")
+    before = (tmp_path / onto).read_text()
+
+    done = spotwright_here(
+        "predict", tmp_path / "job.yaml", "--configs", tmp_path / "c.csv", "--csv", tmp_path / onto
+    )
+
+    assert done.returncode == 2
+    assert "would overwrite what is read" in done.stderr
+    assert (tmp_path / onto).read_text() == before

@@ -46,3 +46,14 @@ def test_of_two_servers_only_the_share_in_another_zone_pays() -> None:
     )
 
     assert dollars([worker], [here, there]) == pytest.approx(dollars([worker], [there]) / 2)
+
+
+@pytest.mark.parametrize(("zones", "crossings"), [(("a", "a"), 0), (("a", "b"), 2)])
+def test_a_ring_crosses_as_often_as_it_has_zones(zones: tuple[str, str], crossings: int) -> None:
+    ring = workload(Strategy.ALLREDUCE)
+    groups = [placed(offered(host(), 2), zone) for zone in zones]
+
+    found = cross_zone_usd(ring, Fleet(nodes=tuple(groups)), [(g, 1_000.0) for g in groups])
+
+    gigabytes = 2 * 3 / 4 * ring.model.parameter_bytes / 1e9  # four GPUs
+    assert found == pytest.approx(crossings * 1_000 * gigabytes * 0.02)

@@ -195,7 +195,7 @@ def test_a_term_that_cannot_be_had_is_pointed_at(text: str, column: int, problem
 
 
 def test_terms_offered_in_no_common_zone_are_refused_with_a_way_out() -> None:
-    with pytest.raises(BadInputError, match=r"no zone offers .* limits\.placement to anywhere"):
+    with pytest.raises(BadInputError, match=r"no single zone has all of .* limits\.placement"):
         resolved("T4@use1-az1 + T4@use1-az2", job(placement=Placement.ONE_ZONE))
 
 

@@ -10,8 +10,7 @@ import typer
 from spotwright.cli.extras import needs_extra
 from spotwright.cli.options import AsJson, CatalogFile, Model
 from spotwright.cli.sources import open_catalog, open_job
-from spotwright.cli.terminal import note, print_json, print_table, write_text
-from spotwright.domain.errors import BadInputError
+from spotwright.cli.terminal import note, print_json, print_table, refuse_overwriting, write_text
 from spotwright.domain.hardware import Cloud
 from spotwright.domain.workload import Strategy
 
@@ -52,7 +51,7 @@ def calibrate(
         from spotwright.adapters.jobfile.write import job_text  # noqa: PLC0415
         from spotwright.adapters.measurements.read import measurements, read_table  # noqa: PLC0415
         from spotwright.usecases.calibrate_workloads import calibrate_workloads  # noqa: PLC0415
-    _check_output(output, measured, losses)
+    refuse_overwriting(output, measured, losses)
     table = read_table(measured)
     rows = measurements(table)
     opened = open_job(job, catalog_file=catalog_file, model=model) if job else None
@@ -72,12 +71,6 @@ def calibrate(
         return
     _print_report(fitted)
     note(f"written to {output}")
-
-
-def _check_output(output: Path, *inputs: Path | None) -> None:
-    for path in inputs:
-        if path is not None and path.exists() and output.exists() and output.samefile(path):
-            raise BadInputError(f"-o {output} would overwrite what is read; name another file")
 
 
 def _with_loss_law(model: "CalibratedModel", log: Path, law: LawName) -> "CalibratedModel":

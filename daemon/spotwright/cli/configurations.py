@@ -5,12 +5,14 @@ from pathlib import Path
 from spotwright.adapters.measurements.read import configurations, read_table
 from spotwright.adapters.measurements.write import with_predictions
 from spotwright.cli.sources import JobAndCatalog
-from spotwright.cli.terminal import note, print_json, write_text
+from spotwright.cli.terminal import note, print_json, refuse_overwriting, write_text
 from spotwright.usecases.predict_configurations import RowPrediction, predict_configurations
 
 
 def predict_table(opened: JobAndCatalog, configs: Path, csv: Path | None, *, as_json: bool) -> None:
     """Predict every row of a file and write it with the predicted columns added."""
+    if csv is not None:
+        refuse_overwriting(csv, configs, Path(opened.loaded.tree.path))
     table = read_table(configs)
     jobs = {opened.model: opened.job} if opened.model else opened.loaded.specs
     predictions, warnings = predict_configurations(

@@ -11,7 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from spotwright.domain.errors import OutsideWorldError
+from spotwright.domain.errors import BadInputError, OutsideWorldError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -100,6 +100,13 @@ def _drop_output() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+
+
+def refuse_overwriting(output: Path, *inputs: Path | None) -> None:
+    """Raise BadInputError where a result would replace a file that it is made from."""
+    for path in inputs:
+        if path is not None and path.exists() and output.exists() and output.samefile(path):
+            raise BadInputError(f"{output} would overwrite what is read; name another file")
 
 
 def write_text(path: Path, text: str) -> None:

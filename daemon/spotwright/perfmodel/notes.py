@@ -4,6 +4,7 @@ from spotwright.domain.fleet import Fleet
 from spotwright.domain.job import JobSpec
 from spotwright.domain.offer import Market
 from spotwright.domain.units import format_duration, format_usd
+from spotwright.domain.workload import Strategy
 from spotwright.perfmodel.interruption import (
     UNKNOWN_INTERRUPTION_FRACTION,
     SpotRisk,
@@ -20,6 +21,9 @@ def prediction_notes(
     notes = [*_interruptions(job, risk), *_assumed(job, fleet)]
     if traffic_usd > 0:
         notes.append(f"{format_usd(traffic_usd)} of the cost is traffic between zones")
+    zones = {g.offer.zone for g in fleet.workers if g.offer}
+    if job.workload.strategy is Strategy.ALLREDUCE and len(zones) > 1:
+        notes.append("a ring over several zones: its longer latency is not in the step")
     unpriced = sorted({g.instance_type.name for g in fleet.nodes if g.offer is None})
     if unpriced:
         notes.append(f"no price for {', '.join(unpriced)}: the cost is not known")

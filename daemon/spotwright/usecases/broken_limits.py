@@ -1,10 +1,13 @@
 """What of its job a fleet would break: a what-if may, but it should be said."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 
 from spotwright.domain.fleet import NodeGroup, Role
 from spotwright.domain.job import JobSpec, Limits
+from spotwright.domain.offer import Market
 from spotwright.domain.prediction import Prediction
+from spotwright.domain.quota import QUOTA_CODES
 from spotwright.domain.units import format_duration, format_usd
 
 
@@ -26,24 +29,87 @@ def _goal(job: JobSpec, prediction: Prediction) -> Iterator[str]:
 
 
 def _fleet(limits: Limits, nodes: tuple[NodeGroup, ...]) -> Iterator[str]:
-    count = sum(group.node_count for group in nodes)
-    if count > limits.max_nodes:
-        yield f"{count} nodes are more than limits.max_nodes, {limits.max_nodes}"
     workers = [group for group in nodes if group.role is Role.WORKER]
+    servers = [group for group in nodes if group.role is Role.PS]
+    yield from _names(limits, workers, servers)
+    yield from _counts(limits, nodes, workers)
+    yield from _vcpus(limits, nodes)
+    yield from _prices(limits, nodes)
+
+
+def _names(limits: Limits, workers: list[NodeGroup], servers: list[NodeGroup]) -> Iterator[str]:
+    offers = [g.offer for g in (*workers, *servers) if g.offer]
+    types = [g.instance_type.name for g in workers]
     outside = {
-        "limits.types": _beyond(limits.instance_types, [g.instance_type.name for g in workers]),
+        "limits.types": _beyond(limits.instance_types, types),
         "limits.gpus": _beyond(limits.gpus, [g.device for g in workers]),
-        "limits.regions": _beyond(limits.regions, [g.offer.region for g in nodes if g.offer]),
-        "limits.zones": _beyond(limits.zones, [g.offer.zone for g in nodes if g.offer]),
+        "limits.regions": _beyond(limits.regions, [offer.region for offer in offers]),
+        "limits.zones": _beyond(limits.zones, [offer.zone for offer in offers]),
         "limits.markets": _beyond(limits.markets, [g.market for g in workers]),
+        "limits.parameter_server_types": _beyond(
+            limits.parameter_server_types, [g.instance_type.name for g in servers]
+        ),
     }
     for limit, names in outside.items():
         if names:
             yield f"{', '.join(names)} is outside {limit}"
+    excluded = sorted(set(types) & limits.excluded_types)
+    if excluded:
+        yield f"{', '.join(excluded)} is in limits.exclude_types"
+
+
+def _counts(
+    limits: Limits, nodes: tuple[NodeGroup, ...], workers: list[NodeGroup]
+) -> Iterator[str]:
+    count = sum(group.node_count for group in nodes)
+    if count > limits.max_nodes:
+        yield f"{count} nodes are more than limits.max_nodes, {limits.max_nodes}"
+    by_type = _sum((g.instance_type.name, g.node_count) for g in workers)
     for name, most in sorted(limits.max_count_by_type.items()):
-        found = sum(g.node_count for g in workers if g.instance_type.name == name)
+        if by_type.get(name, 0) > most:
+            yield f"{by_type[name]:g} x {name} are more than limits.max_count, {most}"
+    by_pool = _sum((str(g.offer.pool), g.node_count) for g in workers if g.offer)
+    most_per_pool = limits.max_count_per_pool or math.inf
+    for pool, found in by_pool.items():
+        if found > most_per_pool:
+            yield f"{found:g} nodes of {pool} are more than limits.max_count_per_pool"
+    if limits.max_pools is not None and len(by_pool) > limits.max_pools:
+        yield f"{len(by_pool)} pools are more than limits.max_pools, {limits.max_pools}"
+    on_demand = sum(g.node_count for g in workers if g.market is Market.ON_DEMAND)
+    if on_demand < limits.min_on_demand_fraction * sum(g.node_count for g in workers):
+        yield "fewer on-demand nodes than limits.min_on_demand"
+
+
+def _vcpus(limits: Limits, nodes: tuple[NodeGroup, ...]) -> Iterator[str]:
+    """Compare with the quotas; classes that share an AWS quota are counted together."""
+    for (quota_class, market), most in sorted(limits.max_vcpus.items()):
+        code = QUOTA_CODES.get((quota_class, market), quota_class)
+        found = sum(
+            g.node_count * g.instance_type.vcpu_count
+            for g in nodes
+            if g.market is market
+            and QUOTA_CODES.get((g.instance_type.quota_class or "", market)) == code
+        )
         if found > most:
-            yield f"{found} x {name} are more than limits.max_count, {most}"
+            yield f"{found:g} {market} {quota_class} vCPUs are more than limits.max_vcpus, {most}"
+
+
+def _prices(limits: Limits, nodes: tuple[NodeGroup, ...]) -> Iterator[str]:
+    by_market = _sum((g.market, g.usd_per_hour or 0.0) for g in nodes)
+    for market, most in sorted(limits.max_usd_per_hour.items()):
+        if by_market.get(market, 0.0) > most:
+            yield f"{market} nodes cost more than limits.max_usd_per_hour, {format_usd(most)}"
+    for group in nodes:
+        ceiling = limits.max_price_by_type_usd_per_hour.get(group.instance_type.name, math.inf)
+        if group.offer and group.offer.price_usd_per_hour > ceiling:
+            yield f"{group.instance_type.name} costs more than limits.max_price allows"
+
+
+def _sum(items: Iterable[tuple[str, float]]) -> dict[str, float]:
+    totals: dict[str, float] = {}
+    for key, amount in items:
+        totals[key] = totals.get(key, 0.0) + amount
+    return totals
 
 
 def _beyond(allowed: frozenset[str], names: list[str]) -> list[str]:

@@ -8,6 +8,7 @@ from spotwright.domain.errors import MeasurementsError
 from spotwright.domain.fleet import Fleet
 from spotwright.domain.job import Goal, JobSpec, Limits, Placement, Target, TargetKind
 from spotwright.domain.measurement import Configuration, Measurement
+from spotwright.domain.units import format_bytes
 from spotwright.domain.workload import (
     AllreduceTuning,
     FixedBatch,
@@ -69,12 +70,22 @@ def _fitted(
     workload = calibration.workload
     if workload.strategy is not Strategy.SERVERLESS:
         workload = replace(workload, batch=job.workload.batch)
-    notes = (*calibration.notes, *resolver.warnings)
+    notes = (*_size_notes(job, rows), *calibration.notes, *resolver.warnings)
     return CalibratedModel(
         name=name,
         job=replace(job, workload=workload),
         calibration=replace(calibration, workload=workload, notes=notes),
     )
+
+
+def _size_notes(job: JobSpec, rows: Sequence[Measurement]) -> list[str]:
+    sizes = {row.configuration.parameter_bytes for row in rows} - {None}
+    used = format_bytes(job.workload.model.parameter_bytes)
+    if len(sizes) > 1:
+        return [f"the rows give {len(sizes)} parameter_bytes: their median, {used}, is used"]
+    if not sizes and job.workload.model.parameter_bytes == ASSUMED_PARAMETER_BYTES:
+        return [f"parameter_bytes is not given: {used} is assumed, and rates are relative to it"]
+    return []
 
 
 def _by_model(rows: Sequence[Measurement]) -> Mapping[tuple[str, Strategy], list[Measurement]]:

@@ -174,8 +174,8 @@ def _common_scope(choices: Sequence[_Choice], placement: Placement) -> str | Non
     if not common:
         fleet = format_terms(tuple(choice.term for choice in rented))
         raise BadInputError(
-            f"no {placement.removeprefix('one-')} offers all of {fleet}; "
-            "name zones, or set limits.placement to anywhere"
+            f"no single {placement.removeprefix('one-')} has all of {fleet}, and the job wants "
+            f"them together; change the fleet, or set limits.placement (now {placement})"
         )
     return min(common, key=lambda scope: (sum(prices[scope] for prices in per_choice), scope))
 

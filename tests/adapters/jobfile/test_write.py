@@ -30,7 +30,7 @@ from spotwright.domain.job import (
 )
 from spotwright.domain.offer import Market
 from spotwright.domain.workload import Strategy
-from tests.adapters.jobfile.example_jobs import JOB_FILES
+from tests.adapters.jobfile.example_jobs import EXAMPLES, JOB_FILES
 from tests.perfmodel.calibration.synthetic_rows import configurations, fit, measure, truth
 
 
@@ -346,3 +346,14 @@ def test_any_figures_read_back(
 
     _assert_same(job)
     json.dumps(yaml.safe_load(job_text({"any": job})), allow_nan=False)
+
+
+def test_figures_that_people_gave_keep_all_their_digits() -> None:
+    spec = read_job_file(EXAMPLES / "resnet50.yaml").spec
+    target = Target(kind=TargetKind.SAMPLES, value=115_305_031)
+    exact = replace(spec, goal=replace(spec.goal, target=target))
+
+    again = parse_job(job_text({"resnet50": exact}), path="again").spec
+
+    assert again.goal.target.value == 115_305_031
+    assert again.workload.dataset == spec.workload.dataset

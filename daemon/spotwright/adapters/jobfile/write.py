@@ -1,4 +1,4 @@
-"""Write jobs as a file that `read` reads back: six significant digits, only what is not usual."""
+"""Write jobs as a file that `read` reads back: fitted figures to six digits, nothing usual."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -33,9 +33,9 @@ def _workload(workload: work.Workload) -> Section:
         strategy=str(workload.strategy),
         model=_given(
             parameter_size=_bytes(model.parameter_bytes),
-            parameters=_number(model.parameter_count),
+            parameters=_kept(model.parameter_count),
             tensors=model.tensor_count,
-            flops_per_sample=_number(model.flops_per_sample),
+            flops_per_sample=_kept(model.flops_per_sample),
             precision=str(model.precision),
             memory=_memory(workload.memory),
         ),
@@ -186,9 +186,9 @@ def _dataset(dataset: work.Dataset | None) -> Section | None:
     if dataset is None:
         return None
     return _given(
-        samples=_number(dataset.sample_count),
+        samples=_kept(dataset.sample_count),
         size=_bytes(dataset.size_bytes) if dataset.size_bytes else None,
-        tokens_per_sample=_number(dataset.tokens_per_sample),
+        tokens_per_sample=_kept(dataset.tokens_per_sample),
     )
 
 
@@ -196,7 +196,7 @@ def _input(pipeline: work.InputPipeline | None) -> Section | None:
     if pipeline is None:
         return None
     return _given(
-        prep_per_vcpu=_number(pipeline.prep_samples_per_s_per_vcpu),
+        prep_per_vcpu=_kept(pipeline.prep_samples_per_s_per_vcpu),
         cached=pipeline.cached_fraction,
         disk=_rate(pipeline.disk_mbps),
         memory=_rate(pipeline.memory_mbps),
@@ -229,9 +229,9 @@ def _interval(interval: work.StepInterval | None) -> Section | None:
 
 def _goal(goal: Goal) -> Section:
     return _given(
-        **{str(goal.target.kind): _number(goal.target.value)},
+        **{str(goal.target.kind): _kept(goal.target.value)},
         deadline=_seconds(goal.deadline_s) if goal.deadline_s else None,
-        budget=_number(goal.budget_usd),
+        budget=_kept(goal.budget_usd),
         confidence=_unless(goal.confidence_fraction, 0.95),
     )
 
@@ -285,9 +285,15 @@ def _unless(value: float, usual: float) -> float | None:
 
 
 def _number(value: float | None) -> float | None:
+    """Round a fitted figure to what a person can read."""
+    return None if value is None else _kept(float(f"{value:.6g}"))
+
+
+def _kept(value: float | None) -> float | None:
+    """Write a figure that people gave as they gave it."""
     if value is None:
         return None
-    rounded = float(f"{value:.6g}")
+    rounded = float(f"{value:.15g}")
     return int(rounded) if rounded == int(rounded) and abs(rounded) < 1e15 else rounded
 
 
