@@ -19,7 +19,6 @@ from spotwright.domain.workload import (
     Strategy,
     Workload,
 )
-from spotwright.perfmodel.allreduce import EFA_EFFICIENCY, FLOW_LIMIT_MBPS
 from tests.perfmodel.example_clusters import fleet_of, host, model, nodes, step_s, workload
 
 SHARP = 400.0  # an overlap power that leaves nothing to round off
@@ -128,8 +127,8 @@ def test_efa_reaches_most_of_the_line_rate_and_tcp_one_flow() -> None:
         return step_s(tuning, [nodes(links, 4)]) - 0.2
 
     ring_mbit = 2 * 3 / 4 * 800
-    assert seconds(efa=1) == pytest.approx(ring_mbit / (EFA_EFFICIENCY * 100_000), rel=1e-6)
-    assert seconds(efa=0) == pytest.approx(ring_mbit / FLOW_LIMIT_MBPS, rel=1e-6)
+    assert seconds(efa=1) == pytest.approx(ring_mbit / (0.8 * 100_000), rel=1e-6)
+    assert seconds(efa=0) == pytest.approx(ring_mbit / 10_000, rel=1e-6)
 
 
 def test_a_type_with_efa_that_is_not_in_the_fleet_changes_nothing() -> None:

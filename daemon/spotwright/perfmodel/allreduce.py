@@ -12,8 +12,7 @@ S with hop_loss is 2 (G-1) (M/G + hop_loss M) / net: each of the 2 (G-1) message
 a fixed cost, so the achieved bandwidth falls with the message size. T is the closed form of DDP's
 bucket pipeline start_i = max(ready_i, end_(i-1)), buckets getting ready between head * C and C.
 
-Without a calibration, net is what NCCL gets from the hardware: 80 % of the line rate over an EFA
-fabric of 100 Gbit/s or more, one TCP flow (10 Gbit/s in a placement group) elsewhere.
+Without a calibration, rates and losses are those of ring_hardware.py.
 """
 
 from collections.abc import Sequence
@@ -24,16 +23,15 @@ from spotwright.domain.errors import MissingFactError
 from spotwright.domain.prediction import StepTerms
 from spotwright.domain.workload import AllreduceTuning, Links, Workload
 from spotwright.perfmodel.order_statistics import expected_maximum, smooth_maximum
+from spotwright.perfmodel.ring_hardware import (
+    USUAL_SHARING,
+    RingHardware,
+    ring_hardware,
+    usual_hop_loss,
+)
 from spotwright.perfmodel.step_model import ClusterSpeed, Floats, WorkerClass, column
 from spotwright.perfmodel.synchronous_compute import SynchronousCompute
 
-FLOW_LIMIT_MBPS = 10_000.0  # of one TCP flow inside a placement group
-EFA_EFFICIENCY = 0.8
-_FABRIC_MBPS = 100_000.0
-TCP_LINK_SPREAD, EFA_LINK_SPREAD = 0.18, 0.05
-TCP_TWO_NODE_LOSS, EFA_TWO_NODE_LOSS = 0.4, 0.0
-USUAL_SHARING = 0.05
-_MESSAGE_COST_BYTES, _MOST_HOP_LOSS = 1.5e6, 0.015
 _ZERO3_STAGE = 3
 
 
@@ -48,21 +46,19 @@ class AllreduceModel:
         self._gpus = column([w.gpus for w in workers])
         self._input_rate = column([w.input_rate for w in workers])
         links = [tuning.links.get(w.group.instance_type.name, Links()) for w in workers]
-        self._sharing = column([_sharing(link) for link in links]) * (1 - 1 / self._gpus)
-        self._intra = column([_intra_mbps(w, k) for w, k in zip(workers, links, strict=True)])
-        self._net = column([_net_mbps(w, k) for w, k in zip(workers, links, strict=True)])
+        usual = [ring_hardware(w) for w in workers]
+        sharing = [_first(link.sharing_fraction, USUAL_SHARING) for link in links]
+        self._sharing = column(sharing) * (1 - 1 / self._gpus)
+        both = list(zip(links, usual, strict=True))
+        self._intra = column([_first(link.intra_mbps, ring.intra_mbps) for link, ring in both])
+        self._net = column([_net_mbps(w, k, r) for w, (k, r) in zip(workers, both, strict=True)])
         self._nvlink = [w.group.instance_type.nvlink_mbps > 0 for w in workers]
-        efa = column([_has_fabric(w) for w in workers]) > 0
-        self._link_spread = _by_kind(
-            tuning.link_spread_fraction, np.where(efa, EFA_LINK_SPREAD, TCP_LINK_SPREAD)
-        )
-        self._two_node_loss = _by_kind(
-            tuning.two_node_loss, np.where(efa, EFA_TWO_NODE_LOSS, TCP_TWO_NODE_LOSS)
-        )
+        spreads = [_first(tuning.link_spread_fraction, ring.link_spread) for ring in usual]
+        losses = [_first(tuning.two_node_loss, ring.two_node_loss) for ring in usual]
+        self._link_spread, self._two_node_loss = column(spreads), column(losses)
         megabits = workload.model.parameter_bytes * 8e-6 / tuning.compression_ratio
         self._volume = megabits * (3 if workload.memory.zero_stage == _ZERO3_STAGE else 2)
-        by_size = min(_MOST_HOP_LOSS, _MESSAGE_COST_BYTES / workload.model.parameter_bytes)
-        self._hop_loss = _first(tuning.hop_loss, by_size)
+        self._hop_loss = _first(tuning.hop_loss, usual_hop_loss(workload.model.parameter_bytes))
 
     def speed(self, counts: Floats) -> ClusterSpeed:
         """Evaluate fleets."""
@@ -133,35 +129,14 @@ class AllreduceModel:
         return "nvlink_s" if all(present) else "pcie_s"
 
 
-def _has_fabric(worker: WorkerClass) -> bool:
-    """Tell whether NCCL would use EFA: smaller types that also have it are mostly run over TCP."""
-    fast = (worker.network_mbps or 0.0) >= _FABRIC_MBPS
-    return fast and worker.group.instance_type.efa_interface_count > 0
-
-
-def _sharing(links: Links) -> float:
-    return _first(links.sharing_fraction, USUAL_SHARING)
-
-
-def _intra_mbps(worker: WorkerClass, links: Links) -> float:
-    return _first(links.intra_mbps, worker.group.instance_type.nvlink_mbps or worker.pcie_mbps)
-
-
-def _net_mbps(worker: WorkerClass, links: Links) -> float:
-    if links.network_mbps is not None:
-        return links.network_mbps
-    if worker.network_mbps is None:
+def _net_mbps(worker: WorkerClass, links: Links, usual: RingHardware) -> float:
+    rate = links.network_mbps or usual.network_mbps
+    if rate is None:
         name = worker.group.instance_type.name
         raise MissingFactError(
             f"the network rate of {name}", way_out=f"add workload.allreduce.links.{name}.network"
         )
-    if _has_fabric(worker):
-        return EFA_EFFICIENCY * worker.network_mbps
-    return min(worker.network_mbps, FLOW_LIMIT_MBPS)
-
-
-def _by_kind(given: float | None, usual: Floats) -> Floats:
-    return usual if given is None else np.full_like(usual, given)
+    return rate
 
 
 def _first(given: float | None, usual: float) -> float:

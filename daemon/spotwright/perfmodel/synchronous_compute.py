@@ -35,7 +35,7 @@ class SynchronousCompute:
 
     def seconds(self, batch_per_gpu: Floats) -> Floats:
         """Return the compute time of one GPU of each class, (classes, fleets)."""
-        largest = getattr(self._rule, "max_per_gpu_count", None)
+        largest = self._rule.max_per_gpu_count if isinstance(self._rule, GlobalBatch) else None
         fixed_s = self._fixed_s * micro_batches(batch_per_gpu, largest=largest)
         work_s = self._per_sample_s * batch_per_gpu
         rows = [smooth_maximum(fixed_s[i], work_s[i], knee) for i, knee in enumerate(self._knees)]

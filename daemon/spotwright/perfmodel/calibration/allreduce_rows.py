@@ -10,7 +10,7 @@ import numpy as np
 from spotwright.domain.fleet import NodeGroup
 from spotwright.domain.job import NetworkRate
 from spotwright.domain.workload import AllreduceTuning, ComputeProfile, Links, Workload
-from spotwright.perfmodel.allreduce import USUAL_SHARING, AllreduceModel
+from spotwright.perfmodel.allreduce import AllreduceModel
 from spotwright.perfmodel.calibration.map_fit import Parameter, fit_map, hardly_shown
 from spotwright.perfmodel.calibration.runs import (
     Fitted,
@@ -24,11 +24,15 @@ from spotwright.perfmodel.calibration.runs import (
     log_steps,
     worker_kinds,
 )
-from spotwright.perfmodel.calibration.uncalibrated_ring import UncalibratedRing
 from spotwright.perfmodel.compute import GpuFacts
+from spotwright.perfmodel.ring_hardware import (
+    FLOW_LIMIT_MBPS,
+    USUAL_SHARING,
+    RingHardware,
+    ring_hardware,
+    usual_hop_loss,
+)
 from spotwright.perfmodel.step_model import worker_class
-
-_NO_LOSS = 1e-9
 
 
 class AllreduceRows:
@@ -121,14 +125,12 @@ class AllreduceRows:
         return worker_kinds(self.runs, by_batch=False)
 
     @cached_property
-    def _rings(self) -> dict[str, UncalibratedRing]:
+    def _rings(self) -> dict[str, RingHardware]:
         """What the model takes for granted of each type; the speed of its GPUs plays no part."""
         any_speed = {device: ComputeProfile(per_sample_s=1.0) for device in devices(self.runs)}
         workload = replace(self.base, compute=any_speed)
         return {
-            name: UncalibratedRing(
-                workload, worker_class(workload, group, self._gpu_facts, self._network)
-            )
+            name: ring_hardware(worker_class(workload, group, self._gpu_facts, self._network))
             for name, group in self._types.items()
         }
 
@@ -137,22 +139,21 @@ class AllreduceRows:
         if name in seen.types_with_shared_nodes:
             found.append(Parameter(name=f"sharing:{name}", centre=USUAL_SHARING, log_sd=1.0))
             found.append(Parameter(name=f"intra:{name}", centre=ring.intra_mbps, log_sd=0.7))
-        if name in seen.types_among_several or not ring.net_is_known:
-            found.append(Parameter(name=f"net:{name}", centre=ring.net_mbps, log_sd=0.7))
+        if name in seen.types_among_several or ring.network_mbps is None:
+            centre = ring.network_mbps or FLOW_LIMIT_MBPS
+            found.append(Parameter(name=f"net:{name}", centre=centre, log_sd=0.7))
         return found
 
     def _loss_parameters(self) -> list[Parameter]:
         """Leave out a loss that the model takes to be none: it has no logarithm to start from."""
-        seen = self._identifiable
-        usual = {
-            "hop_loss": [self._rings[name].hop_loss for name in seen.types_among_several],
-            "two_node": [self._rings[name].two_node_loss for name in seen.types_among_two],
-        }
-        return [
-            Parameter(name=name, centre=max(losses), log_sd=0.7)
-            for name, losses in usual.items()
-            if max(losses, default=0.0) > _NO_LOSS
-        ]
+        seen, found = self._identifiable, []
+        if seen.types_among_several:
+            hop_loss = usual_hop_loss(self.base.model.parameter_bytes)
+            found.append(Parameter(name="hop_loss", centre=hop_loss, log_sd=0.7))
+        losses = [self._rings[name].two_node_loss for name in seen.types_among_two]
+        if max(losses, default=0.0) > 0:
+            found.append(Parameter(name="two_node", centre=max(losses), log_sd=0.7))
+        return found
 
 
 def _links(name: str, usual: AllreduceTuning, values: Mapping[str, float]) -> Links:
