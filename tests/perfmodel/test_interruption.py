@@ -14,6 +14,7 @@ from spotwright.perfmodel.interruption import (
     checkpoint_s,
     hazard_per_hour,
     spot_risk,
+    stopped_run_s,
     uninterrupted_probability,
     young_daly_interval_s,
 )
@@ -173,6 +174,32 @@ def test_a_spot_server_stops_the_run_that_spot_workers_do_not() -> None:
     synchronous = spot_risk(work(SYNC), [taken], work_s=36_000.0)
     assert stopped.expected_s == pytest.approx(synchronous.expected_s)
     assert stopped.checkpoint_interval_s == synchronous.checkpoint_interval_s
+
+
+def test_a_shock_to_workers_and_servers_of_one_pool_is_one_event_that_stops_the_run() -> None:
+    worker = offered(host(), 4, interrupted=0.9)
+    server = replace(worker, node_count=1, role=Role.PS)
+    hazard = hazard_per_hour(work(ASYNC), worker)
+
+    risk = spot_risk(work(ASYNC), [worker, server], work_s=36_000.0)
+
+    assert risk.events_per_hour == pytest.approx(hazard * (0.5 + 0.5 * 5))
+    alone = spot_risk(work(SYNC), [server], work_s=36_000.0 * (1 + hazard * 120 / 3600))
+    assert risk.expected_s == pytest.approx(alone.expected_s)
+
+
+def test_runs_of_many_fleets_are_the_runs_one_by_one() -> None:
+    work_s, per_hour = np.array([10.0, 3600.0, 1e6, 3600.0]), np.array([0.0, 0.1, 2.0, 1e9])
+
+    found = stopped_run_s(work_s, per_hour, save_s=20.0, restart_s=120.0)
+
+    alone = [
+        float(stopped_run_s(t, rate, save_s=20.0, restart_s=120.0))
+        for t, rate in zip(work_s, per_hour, strict=True)
+    ]
+    assert found.tolist() == alone
+    assert found[0] == 10.0
+    assert 1e250 < found[3] < math.inf  # it never ends
 
 
 @given(

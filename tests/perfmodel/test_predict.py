@@ -271,6 +271,22 @@ def test_spot_nodes_make_the_run_longer_and_less_sure(strategy: Strategy) -> Non
     assert "interruptions expected" in shaky.notes[0]
 
 
+@pytest.mark.parametrize(("share", "chance"), [(None, 1.0), (0.9, 0.6)])
+def test_the_deadline_is_missed_by_interruptions_and_by_the_models_own_error(
+    share: float | None, chance: float
+) -> None:
+    asked = job(workload(Strategy.ALLREDUCE), value=1e6)
+    fleet = on_demand(Strategy.ALLREDUCE, offered(host(), 8, interrupted=share))
+    free = predict(asked, fleet, gpu_facts)
+    close = replace(asked.goal, deadline_s=free.duration_s.mid * 1.0001)
+
+    found = predict(replace(asked, goal=close), fleet, gpu_facts)
+
+    assert (free.deadline_probability, free.overall_deadline_probability) == (None, None)
+    assert found.deadline_probability == pytest.approx(chance, abs=0.1)
+    assert found.overall_deadline_probability == pytest.approx(0.5, abs=0.1)
+
+
 def test_a_step_that_waits_for_its_samples_is_bound_by_input() -> None:
     spec = example("resnet50.yaml")
     assert spec.workload.input is not None

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spotwright.adapters.jobfile.read import read_job_file
+from spotwright.domain.fleet import Role
 from spotwright.domain.job import Goal, JobSpec, Limits, NetworkRate, Target, TargetKind
 from spotwright.domain.workload import (
     ComputeProfile,
@@ -22,10 +23,9 @@ from spotwright.domain.workload import (
     Strategy,
     Workload,
 )
-from spotwright.perfmodel.fleets import FleetFigures, evaluate_fleets
+from spotwright.perfmodel.fleets import FleetEvaluator, FleetFigures
 from spotwright.perfmodel.step_model import worker_class
-from spotwright.perfmodel.strategies import build_model
-from tests.perfmodel.example_clusters import nodes
+from tests.perfmodel.example_clusters import offered
 from tests.usecases.example_job import catalog
 
 
@@ -47,7 +47,7 @@ KINDS = [
     Kind("g3.4xlarge", 1, 0.80, 256, 0.34),
 ]
 GOALS = [(0.9, 2400), (0.8, 2400), (0.7, 3600), (0.65, 3600), (0.6, 5400), (0.6, 4000)]
-PRICES = np.array([kind.usd_per_hour for kind in KINDS])
+SERVER_USD_PER_HOUR = 0.01
 
 
 def problem(loss: float) -> JobSpec:
@@ -77,12 +77,12 @@ def problem(loss: float) -> JobSpec:
 def evaluated(counts: list[list[int]], loss: float) -> FleetFigures:
     """Evaluate fleets, given as rows of counts."""
     job = problem(loss)
-    types = catalog().instance_types()
-    groups = [nodes(next(t for t in types if t.name == kind.name)) for kind in KINDS]
-    server = nodes(next(t for t in types if t.name == "m5.xlarge"))
+    types = {t.name: t for t in catalog().instance_types()}
+    groups = [offered(types[kind.name], usd=kind.usd_per_hour) for kind in KINDS]
+    server = offered(types["m5.xlarge"], usd=SERVER_USD_PER_HOUR, role=Role.PS)
     workers = [worker_class(job.workload, g, catalog().gpu, NetworkRate.PEAK) for g in groups]
-    model = build_model(job, workers, [server], most_workers=70)
-    return evaluate_fleets(job, model, np.array(counts, float).T, PRICES)
+    evaluator = FleetEvaluator(job, workers, [server], most_workers=70)
+    return evaluator.evaluate(np.array(counts, float).T)
 
 
 def by_hand(counts: list[int], loss: float) -> dict[str, float]:
@@ -101,12 +101,13 @@ def by_hand(counts: list[int], loss: float) -> dict[str, float]:
     batch = sum(rates) * iteration_s
     j = (-0.2 * batch + 2500) * math.sqrt((coefficient + 0.2) * n) / (loss - 0.5) - 900
     duration_s = max(j, 1.0) * iteration_s
+    usd_per_hour = sum(k.usd_per_hour for k in workers) + SERVER_USD_PER_HOUR
     return {
         "iteration_s": iteration_s,
         "weighted_batch": batch,
         "coefficient": coefficient,
         "duration_s": duration_s,
-        "cost_usd": duration_s / 3600 * sum(k.usd_per_hour for k in workers),
+        "cost_usd": duration_s / 3600 * usd_per_hour,
     }
 
 

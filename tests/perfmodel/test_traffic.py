@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from spotwright.domain.fleet import Fleet, NodeGroup, Role
-from spotwright.domain.workload import Strategy
-from spotwright.perfmodel.traffic import cross_zone_usd
+from spotwright.domain.fleet import NodeGroup, Role
+from spotwright.domain.workload import Strategy, Workload
+from spotwright.perfmodel.traffic import CrossZoneTraffic
 from tests.perfmodel.example_clusters import host, offered, workload
 
 WORK = workload(Strategy.ASP_PS)
@@ -18,9 +19,11 @@ def placed(group: NodeGroup, zone: str, region: str = "us-east-1") -> NodeGroup:
     return replace(group, offer=replace(group.offer, zone=zone, region=region))
 
 
-def dollars(workers: list[NodeGroup], servers: list[NodeGroup]) -> float:
-    fleet = Fleet(nodes=(*workers, *servers))
-    return cross_zone_usd(WORK, fleet, [(worker, 1_000.0) for worker in workers])
+def dollars(workers: list[NodeGroup], servers: list[NodeGroup], work: Workload = WORK) -> float:
+    """Return what 1,000 steps of every worker cost."""
+    counts = np.array([[float(worker.node_count)] for worker in workers])
+    traffic = CrossZoneTraffic(work, workers, servers)
+    return float(traffic.usd(counts, step_s=np.ones_like(counts), work_s=np.array([1_000.0]))[0])
 
 
 def test_only_workers_in_another_zone_than_their_server_pay() -> None:
@@ -53,7 +56,21 @@ def test_a_ring_crosses_as_often_as_it_has_zones(zones: tuple[str, str], crossin
     ring = workload(Strategy.ALLREDUCE)
     groups = [placed(offered(host(), 2), zone) for zone in zones]
 
-    found = cross_zone_usd(ring, Fleet(nodes=tuple(groups)), [(g, 1_000.0) for g in groups])
+    found = dollars(groups, [], ring)
 
     gigabytes = 2 * 3 / 4 * ring.model.parameter_bytes / 1e9  # four GPUs
     assert found == pytest.approx(crossings * 1_000 * gigabytes * 0.02)
+
+
+def test_an_endless_run_that_stays_in_its_zone_pays_nothing() -> None:
+    workers = [placed(offered(host()), zone) for zone in ("a", "b")]
+    server = placed(offered(host("m.server", None), role=Role.PS), "a")
+    counts, endless_s = np.array([[1.0, 0.0], [0.0, 1.0]]), np.full(2, np.inf)
+
+    for work, servers, expected in [
+        (WORK, [server], [0.0, np.inf]),
+        (workload(Strategy.ALLREDUCE), [], [0.0, 0.0]),
+    ]:
+        found = CrossZoneTraffic(work, workers, servers)
+        usd = found.usd(counts, step_s=np.ones_like(counts), work_s=endless_s)
+        assert usd.tolist() == expected

@@ -32,6 +32,21 @@ def test_independent_uncertainties_add_in_squares(sds_added: list[float]) -> Non
     assert (widened.low, widened.high) == pytest.approx((-total, total))
 
 
+def test_a_figure_is_within_the_ends_of_its_interval_as_often_as_they_say() -> None:
+    bounds, values = LogBounds(-0.2, 0.5), np.array([10.0])
+    interval = bounds.around(10.0)
+
+    for limit, chance in [(interval.low, 0.05), (interval.mid, 0.5), (interval.high, 0.95)]:
+        assert bounds.probability_within(limit, values) == pytest.approx(chance, abs=1e-4)
+
+
+def test_without_an_error_a_figure_is_within_a_limit_or_not() -> None:
+    values = np.array([1.0, 2.0, 3.0, np.inf])
+
+    assert LogBounds(0.0, 0.0).probability_within(2.0, values) == 0.5
+    assert LogBounds(-0.1, 0.1).probability_within(2.0, values) == pytest.approx(1.5 / 4)
+
+
 @given(low=sds, high=sds, extra=sds, value=st.floats(1e-6, 1e9))
 def test_every_interval_holds_its_middle(
     low: float, high: float, extra: float, value: float

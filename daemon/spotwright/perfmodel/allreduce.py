@@ -30,9 +30,10 @@ from spotwright.perfmodel.ring_hardware import (
     usual_hop_loss,
 )
 from spotwright.perfmodel.step_model import ClusterSpeed, Floats, WorkerClass, column
-from spotwright.perfmodel.synchronous_compute import SynchronousCompute
+from spotwright.perfmodel.synchronous_compute import SynchronousCompute, worst_of
 
 _ZERO3_STAGE = 3
+_ROUNDING = 1e-12
 
 
 class AllreduceModel:
@@ -42,13 +43,13 @@ class AllreduceModel:
         """Prepare for fleets of these classes."""
         tuning = workload.allreduce or AllreduceTuning()
         self._tuning = tuning
-        self._compute = SynchronousCompute(workload, workers)
-        self._gpus = column([w.gpus for w in workers])
-        self._input_rate = column([w.input_rate for w in workers])
+        self.compute = SynchronousCompute(workload, workers)
+        self.gpus = column([w.gpus for w in workers])
+        self.input_rate = column([w.input_rate for w in workers])
         links = [tuning.links.get(w.group.instance_type.name, Links()) for w in workers]
         usual = [ring_hardware(w) for w in workers]
         sharing = [_first(link.sharing_fraction, USUAL_SHARING) for link in links]
-        self._sharing = column(sharing) * (1 - 1 / self._gpus)
+        self._sharing = column(sharing) * (1 - 1 / self.gpus)
         both = list(zip(links, usual, strict=True))
         self._intra = column([_first(link.intra_mbps, ring.intra_mbps) for link, ring in both])
         self._net = column([_net_mbps(w, k, r) for w, (k, r) in zip(workers, both, strict=True)])
@@ -62,22 +63,49 @@ class AllreduceModel:
 
     def speed(self, counts: Floats) -> ClusterSpeed:
         """Evaluate fleets."""
-        batch = self._compute.batch_per_gpu(counts)
-        compute_s = self.compute_s(counts, batch)
-        busy_s = self.overlapped_s(counts, compute_s)
-        samples = np.where(counts > 0, batch * self._gpus, 0.0)
-        step_s = np.maximum(busy_s, (samples / self._input_rate).max(axis=0))
+        batch = self.compute.batch_per_gpu(counts)
+        worst = worst_of(counts, self.keys(batch))
+        nodes, gpus = counts.sum(axis=0), self._gpu_count(counts)
+        compute_s = self._straggling_s(gpus, worst[0])
+        step_s = self.step_s(nodes, gpus, worst)
         return ClusterSpeed(
             iteration_s=step_s,
             step_s=np.broadcast_to(step_s, counts.shape),
-            group_samples_per_s=counts * samples / step_s,
-            communication_fraction=np.clip((busy_s - compute_s) / step_s, 0.0, 1.0),
+            group_samples_per_s=counts * batch * self.gpus / step_s,
+            communication_fraction=np.clip(
+                (self._overlapped_s(nodes, gpus, compute_s, worst) - compute_s) / step_s, 0.0, 1.0
+            ),
         )
+
+    def keys(self, batch_per_gpu: Floats) -> tuple[Floats, ...]:
+        """Return, by class, the six quantities of which the worst present decides the step."""
+        return (
+            self.compute.seconds(batch_per_gpu) * (1 + self._sharing),
+            1 / self._net,
+            1 / self._intra,
+            self._link_spread,
+            self._two_node_loss,
+            batch_per_gpu * self.gpus / self.input_rate,
+        )
+
+    def step_s(self, nodes: Floats, gpus: Floats, worst: Sequence[Floats]) -> Floats:
+        """Return the step of fleets of so many nodes and GPUs, from the worst of each key."""
+        compute_s = self._straggling_s(gpus, worst[0])
+        return np.maximum(self._overlapped_s(nodes, gpus, compute_s, worst), worst[-1])
+
+    @property
+    def per_sample_s(self) -> Floats:
+        """Seconds per sample of one GPU on a full node of each class, as a column."""
+        return self.compute.per_sample_s * (1 + self._sharing)
+
+    def micro_batched_s(self, largest: float) -> Floats:
+        """Return the least seconds per sample in micro-batches of a size, as a column."""
+        return self.compute.micro_batched_s(largest) * (1 + self._sharing)
 
     def terms(self, counts: Floats) -> tuple[StepTerms, ...]:
         """Explain one fleet: what compute does not hide is charged to the link that decides."""
         fleet = counts[:, None]
-        batch = self._compute.batch_per_gpu(fleet)
+        batch = self.compute.batch_per_gpu(fleet)
         compute_s = self.compute_s(fleet, batch)
         busy_s = self.overlapped_s(fleet, compute_s)
         exposed_s = float((busy_s - compute_s)[0])
@@ -88,42 +116,41 @@ class AllreduceModel:
 
     def compute_s(self, counts: Floats, batch_per_gpu: Floats) -> Floats:
         """Return the compute time of the slowest GPU, by fleet."""
-        own_s = self._compute.seconds(batch_per_gpu) * (1 + self._sharing)
-        slowest = np.where(counts > 0, own_s, 0.0).max(axis=0)
-        gpus = np.maximum(self._gpu_count(counts), 1.0)
-        straggling = 1 + self._tuning.gpu_spread_fraction * expected_maximum(gpus)
-        return np.asarray(slowest * straggling)
+        own_s = self.keys(batch_per_gpu)[:1]
+        return self._straggling_s(self._gpu_count(counts), worst_of(counts, own_s)[0])
 
     def overlapped_s(self, counts: Floats, compute_s: Floats) -> Floats:
         """Return the step: compute, with as much of the exchange as sticks out of it."""
-        gpus = self._gpu_count(counts)
-        exchange_s = self._volume * (gpus - 1) / gpus / self._bandwidth_mbps(counts)
+        worst = worst_of(counts, self.keys(self.compute.batch_per_gpu(counts)))
+        return self._overlapped_s(counts.sum(axis=0), self._gpu_count(counts), compute_s, worst)
+
+    def _straggling_s(self, gpus: Floats, slowest_s: Floats) -> Floats:
+        straggling = 1 + self._tuning.gpu_spread_fraction * expected_maximum(np.maximum(gpus, 1.0))
+        return np.asarray(slowest_s * straggling)
+
+    def _overlapped_s(
+        self, nodes: Floats, gpus: Floats, compute_s: Floats, worst: Sequence[Floats]
+    ) -> Floats:
+        exchange_s = self._volume * (gpus - 1) / gpus / self._bandwidth_mbps(nodes, gpus, worst)
         tail_s = self._tuning.head_fraction * compute_s + exchange_s
         overlapped = smooth_maximum(compute_s, tail_s, self._tuning.overlap_power)
         return np.where(gpus > 1, overlapped, compute_s)
 
-    def _bandwidth_mbps(self, counts: Floats) -> Floats:
-        nodes, intra = counts.sum(axis=0), self._slowest(counts, self._intra)
-        link_spread = self._largest(counts, self._link_spread)
+    def _bandwidth_mbps(self, nodes: Floats, gpus: Floats, worst: Sequence[Floats]) -> Floats:
+        _, per_net, per_intra, link_spread, two_node_loss, _ = worst
+        intra = 1 / per_intra
         spread = np.exp(-link_spread * expected_maximum(np.maximum(nodes, 1.0)))
-        between = self._slowest(counts, self._net) * spread
-        between = between / (1 + self._hop_loss * self._gpu_count(counts))
-        two_node_loss = self._largest(counts, self._two_node_loss)
+        between = spread / per_net / (1 + self._hop_loss * gpus)
         between = np.where(nodes == 2, between / (1 + two_node_loss), between)
         return np.where(nodes > 1, np.minimum(between, intra), intra)
 
-    def _slowest(self, counts: Floats, rates: Floats) -> Floats:
-        return np.asarray(np.where(counts > 0, rates, np.inf).min(axis=0))
-
-    def _largest(self, counts: Floats, losses: Floats) -> Floats:
-        return np.asarray(np.where(counts > 0, losses, 0.0).max(axis=0))
-
     def _gpu_count(self, counts: Floats) -> Floats:
-        return np.asarray((counts * self._gpus).sum(axis=0))
+        return np.asarray((counts * self.gpus).sum(axis=0))
 
     def _deciding_link(self, fleet: Floats) -> str:
-        slower_between = self._bandwidth_mbps(fleet) < self._slowest(fleet, self._intra)
-        if fleet.sum() > 1 and slower_between[0]:
+        worst = worst_of(fleet, self.keys(self.compute.batch_per_gpu(fleet)))
+        rate = self._bandwidth_mbps(fleet.sum(axis=0), self._gpu_count(fleet), worst)
+        if fleet.sum() > 1 and rate[0] * worst[2][0] < 1 - _ROUNDING:
             return "network_s"
         present = [link for link, count in zip(self._nvlink, fleet[:, 0], strict=True) if count]
         return "nvlink_s" if all(present) else "pcie_s"

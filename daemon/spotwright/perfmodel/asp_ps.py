@@ -37,7 +37,14 @@ class _Lone:
 
 
 class AspPsModel:
-    """Asynchronous training on parameter servers."""
+    """Asynchronous training on parameter servers.
+
+    Attributes:
+        batch: samples per step of a worker of each class, as a column.
+        feed_s: seconds in which a worker of each class is fed one step's samples.
+        visit_s: seconds a lone worker of each class needs to move all parameters one way.
+        servers: with queueing, the parameter server by the shortest visit in the fleet.
+    """
 
     def __init__(
         self,
@@ -61,14 +68,14 @@ class AspPsModel:
         self._bytes = workload.model.parameter_bytes
         self._demand = demand
         self._most_workers = most_workers
-        self._batch = column([worker.batch for worker in workers])
-        self._feed_s = column([worker.batch / worker.input_rate for worker in workers])
+        self.batch = column([worker.batch for worker in workers])
+        self.feed_s = column([worker.batch / worker.input_rate for worker in workers])
         self._lone = self._lone_terms(workers, latency_s)
-        self._visit_s = column([demand.link_visit_s(w.network_mbps) for w in workers])
-        self._servers: dict[float, SharedServer] = {}  # by the shortest visit in the fleet
+        self.visit_s = column([demand.link_visit_s(w.network_mbps) for w in workers])
+        self.servers: dict[float, SharedServer] = {}  # by the shortest visit in the fleet
         if self._serving.contention is Contention.QUEUEING:
             links = {demand.link_visit_s(w.network_mbps): w.network_mbps for w in workers}
-            self._servers = {
+            self.servers = {
                 visit_s: SharedServer.of(demand.stations(mbps), most_workers=most_workers)
                 for visit_s, mbps in links.items()
             }
@@ -78,15 +85,23 @@ class AspPsModel:
         if counts.sum(axis=0).max() > self._most_workers:
             raise ValueError(f"a fleet has more than the {self._most_workers} workers prepared for")
         busy_s, communication_s = self._steps(counts)
-        step_s = np.maximum(busy_s, self._feed_s)
+        step_s = np.maximum(busy_s, self.feed_s)
         rates = counts / step_s
         iteration_s = 1 / rates.sum(axis=0)
         return ClusterSpeed(
             iteration_s=iteration_s,
             step_s=step_s,
-            group_samples_per_s=rates * self._batch,
+            group_samples_per_s=rates * self.batch,
             communication_fraction=(rates * communication_s / step_s).sum(axis=0) * iteration_s,
         )
+
+    def lone_step_s(self, workers: int) -> Floats:
+        """Return the step of each class among so many workers, waiting and feeding left out."""
+        lone = self._lone
+        if self._serving.contention is not Contention.SPOTDNN:
+            return lone.total()[:, 0]
+        network_s = self._spotdnn_network_s(np.array([[float(workers)]]))
+        return np.asarray((lone.total() - lone.network_s + network_s)[:, 0])
 
     def terms(self, counts: Floats) -> tuple[StepTerms, ...]:
         """Explain one fleet; waiting is charged to the busiest station."""
@@ -97,7 +112,7 @@ class AspPsModel:
             network_s = self._spotdnn_network_s(fleet) + 0 * network_s
         cpu_bound = self._demand.cpu_bound
         busy_s = lone.total() - lone.network_s + network_s + wait
-        stall_s = np.maximum(self._feed_s - busy_s, 0.0)
+        stall_s = np.maximum(self.feed_s - busy_s, 0.0)
         return tuple(
             StepTerms(
                 compute_s=float(lone.compute_s[i, 0]),
@@ -136,11 +151,11 @@ class AspPsModel:
     def _waits(self, counts: Floats) -> Floats:
         """Return the seconds each step waits, by fleet."""
         lone_s, wait = self._lone.total(), np.zeros(counts.shape[1])
-        if len(self._servers) == 1:
-            (server,) = self._servers.values()
+        if len(self.servers) == 1:
+            (server,) = self.servers.values()
             return waits(counts, lone_s, server)
-        shortest = np.where(counts > 0, self._visit_s, np.inf).min(axis=0)
-        for visit_s, server in self._servers.items():
+        shortest = np.where(counts > 0, self.visit_s, np.inf).min(axis=0)
+        for visit_s, server in self.servers.items():
             chosen = shortest == visit_s
             if chosen.any():
                 wait[chosen] = waits(counts[:, chosen], lone_s, server)

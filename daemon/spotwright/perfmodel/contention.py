@@ -32,7 +32,7 @@ Two simpler rules stand beside it: `spotdnn`, the paper's formula, and `none`, w
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,13 +67,9 @@ class SharedServer:
     @classmethod
     def of(cls, stations: Sequence[Station], *, most_workers: int) -> "SharedServer":
         """Fold a chain of stations into one, for up to `most_workers` workers."""
-        used = [station for station in stations if station.demand_s > 0]
+        used = tuple(station for station in stations if station.demand_s > 0)
         visit_s = sum(max(s.visit_s, s.demand_s) for s in used)
-        if not used:
-            return cls(0.0, np.full(most_workers, np.inf))
-        chains = [_log_products(station.rates(most_workers)) for station in used]
-        folded = reduce(_convolve_logs, chains)
-        return cls(visit_s, np.exp(folded[:-1] - folded[1:]))
+        return cls(visit_s, _folded_rates(used, most_workers))
 
 
 def waits(counts: Floats, lone_step_s: Floats, server: SharedServer) -> Floats:
@@ -121,6 +117,17 @@ def cluster_speed(workers: Floats, lone_step_s: Floats, server: SharedServer) ->
             weight, served, total = weight * scale, served * scale, np.ones_like(total)
     speed: Floats = served / total
     return speed
+
+
+@lru_cache(maxsize=256)  # the same servers come back in every zone that a planner looks at
+def _folded_rates(stations: tuple[Station, ...], most_workers: int) -> Floats:
+    """Return the service rates of a chain as those of one station."""
+    if not stations:
+        return np.full(most_workers, np.inf)
+    folded = reduce(_convolve_logs, [_log_products(s.rates(most_workers)) for s in stations])
+    rates: Floats = np.exp(folded[:-1] - folded[1:])
+    rates.flags.writeable = False
+    return rates
 
 
 def _log_products(rates: Floats) -> Floats:

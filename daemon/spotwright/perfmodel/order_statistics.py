@@ -13,8 +13,9 @@ def expected_maximum(count: Floats) -> Floats:
     return maximum
 
 
-def smooth_maximum(a: Floats, b: Floats, power: float) -> Floats:
+def smooth_maximum(a: Floats, b: Floats, power: Floats | float) -> Floats:
     """Return (a^p + b^p)^(1/p): the larger of the two, rounded off where they are close."""
     larger, smaller = np.maximum(a, b), np.minimum(a, b)
-    smooth: Floats = larger * (1 + (smaller / larger) ** power) ** (1 / power)
+    share = smaller / np.where(larger > 0, larger, 1.0)
+    smooth: Floats = larger * (1 + share**power) ** (1 / power)
     return smooth

@@ -1,6 +1,5 @@
 """The whole prediction for one fleet: step, loss, interruptions, time and money."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from spotwright.domain.errors import BadInputError
 from spotwright.domain.fleet import Fleet
 from spotwright.domain.job import JobSpec, TargetKind
 from spotwright.domain.prediction import GroupPrediction, Interval, Prediction
-from spotwright.domain.workload import GlobalBatch, Strategy, Workload
+from spotwright.domain.workload import Strategy, Workload
 from spotwright.perfmodel.compute import GpuFacts
 from spotwright.perfmodel.convergence import (
     check_fitted_range,
@@ -21,7 +20,8 @@ from spotwright.perfmodel.fleets import fleet_progress
 from spotwright.perfmodel.interruption import spot_risk, uninterrupted_probability
 from spotwright.perfmodel.memory import check_memory
 from spotwright.perfmodel.notes import prediction_notes
-from spotwright.perfmodel.serverless import lifecycle
+from spotwright.perfmodel.serverless import functions_usd_per_s, lifecycle
+from spotwright.perfmodel.spot_simulation import simulate_run_s
 from spotwright.perfmodel.step_model import (
     ClusterSpeed,
     Floats,
@@ -30,8 +30,8 @@ from spotwright.perfmodel.step_model import (
     worker_class,
 )
 from spotwright.perfmodel.strategies import build_model, build_serverless
-from spotwright.perfmodel.traffic import cross_zone_usd
-from spotwright.perfmodel.uncertainty import Z90, LogBounds, step_bounds
+from spotwright.perfmodel.traffic import CrossZoneTraffic
+from spotwright.perfmodel.uncertainty import LogBounds, step_bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,10 @@ def predict(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> Prediction:
     iteration_s = float(step.speed.iteration_s[0])
     work_s = updates * iteration_s + _start_up_s(job, fleet, updates * iteration_s)
     risk = spot_risk(job.workload, fleet.nodes, work_s=work_s)
-    bounds = step.bounds.widened(relative_sd(job.workload.convergence, job.goal.target))
-    bounds = bounds.widened(risk.sd_s / risk.expected_s)
-    duration = bounds.around(risk.expected_s)
-    steps = [(g.group, work_s / g.step_s) for g in step.groups if g.group is not None]
-    traffic_usd = cross_zone_usd(job.workload, fleet, steps)
+    own_bounds = step.bounds.widened(relative_sd(job.workload.convergence, job.goal.target))
+    duration = own_bounds.widened(risk.sd_s / risk.expected_s).around(risk.expected_s)
+    chance, overall_chance = _deadline_probabilities(job, fleet, own_bounds, work_s)
+    traffic_usd = _traffic_usd(job.workload, fleet, step, work_s)
     return Prediction(
         strategy=job.workload.strategy,
         fleet=fleet,
@@ -80,7 +79,8 @@ def predict(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> Prediction:
         steps_to_goal=updates,
         duration_s=duration,
         duration_p95_s=duration.high,
-        deadline_probability=_deadline_probability(job, duration),
+        deadline_probability=chance,
+        overall_deadline_probability=overall_chance,
         uninterrupted_probability=uninterrupted_probability(
             job.workload, fleet.nodes, hours=duration.mid / 3600
         ),
@@ -145,7 +145,6 @@ def _group_predictions(
     for i, (worker, terms) in enumerate(zip(workers, model.terms(counts), strict=True)):
         step_s, samples_per_s = float(speed.step_s[i, 0]), float(speed.group_samples_per_s[i, 0])
         batch_per_gpu = samples_per_s * step_s / (counts[i] * worker.gpus)
-        largest = _largest_batch(job.workload) or batch_per_gpu
         result.append(
             GroupPrediction(
                 group=worker.group,
@@ -156,7 +155,7 @@ def _group_predictions(
                 memory_gib=check_memory(
                     job.workload,
                     worker.group.instance_type,
-                    batch_per_gpu=min(batch_per_gpu, largest),
+                    batch_per_gpu=batch_per_gpu,
                     gpu_count=gpu_count,
                 ),
                 memory_limit_gib=worker.group.instance_type.gpu_memory_gib or None,
@@ -166,9 +165,12 @@ def _group_predictions(
     return tuple(result)
 
 
-def _largest_batch(workload: Workload) -> int | None:
-    rule = workload.batch
-    return rule.max_per_gpu_count if isinstance(rule, GlobalBatch) else None
+def _traffic_usd(workload: Workload, fleet: Fleet, step: EvaluatedStep, work_s: float) -> float:
+    if fleet.functions is not None:
+        return 0.0
+    traffic = CrossZoneTraffic(workload, fleet.workers, fleet.servers)
+    usd = traffic.usd(step.counts[:, None], step_s=step.speed.step_s, work_s=np.array([work_s]))
+    return float(usd[0])
 
 
 def _start_up_s(job: JobSpec, fleet: Fleet, training_s: float) -> float:
@@ -190,23 +192,23 @@ def _cost(job: JobSpec, fleet: Fleet, duration: Interval, traffic_usd: float) ->
     return duration.scaled(usd_per_s).shifted(traffic_usd)
 
 
-def _deadline_probability(job: JobSpec, duration: Interval) -> float | None:
-    """Return P(duration <= deadline), the logarithm of the duration being normal on either side."""
+def _deadline_probabilities(
+    job: JobSpec, fleet: Fleet, own_bounds: LogBounds, work_s: float
+) -> tuple[float | None, float | None]:
+    """Return P(duration <= deadline) under the spot model alone, and with the model's own error."""
     deadline_s = job.goal.deadline_s
     if deadline_s is None:
-        return None
-    late = deadline_s >= duration.mid
-    width = math.log(duration.high / duration.mid if late else duration.mid / duration.low)
-    if width == 0:
-        return float(late)
-    return 0.5 * math.erfc(-Z90 * math.log(deadline_s / duration.mid) / width / math.sqrt(2))
+        return None, None
+    run_s = simulate_run_s(job.workload, fleet, work_s=work_s)
+    return float(np.mean(run_s <= deadline_s)), own_bounds.probability_within(deadline_s, run_s)
 
 
 def _functions_usd_per_s(job: JobSpec, fleet: Fleet) -> float:
     functions, law = fleet.functions, job.workload.serverless
     if functions is None or law is None:
         return 0.0
-    return functions.memory_mb / 1024 * functions.function_count * law.usd_per_gib_s
+    memory_mb, count = float(functions.memory_mb), float(functions.function_count)
+    return functions_usd_per_s(law, memory_mb=memory_mb, functions=count)
 
 
 def _bottleneck(groups: Sequence[GroupPrediction]) -> str:

@@ -6,11 +6,13 @@
     start       t_load = dataset / (n B_s(m)),  B_s = min(line in m, storage limit)
 
 A function that would run into its timeout saves its state before and is started again; each
-restart loads the data and the model anew.
+restart loads the data and the model anew. All functions of a fleet have one size; what is said of
+one fleet is worked out for any number of them at once.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,25 +20,27 @@ from spotwright.domain.errors import BadInputError, MissingFactError
 from spotwright.domain.prediction import StepTerms
 from spotwright.domain.workload import ServerlessLaw, Workload
 from spotwright.perfmodel.parameter_server import ServerDemand
-from spotwright.perfmodel.step_model import ClusterSpeed, Floats, column
+from spotwright.perfmodel.step_model import ClusterSpeed, Floats
+
+Numbers = TypeVar("Numbers", float, Floats)
 
 
 class ServerlessModel:
-    """Synchronous training on functions; one class per memory size, one size per fleet."""
+    """Synchronous training on functions."""
 
     def __init__(
-        self, workload: Workload, memory_mb: Sequence[float], demand: ServerDemand
+        self, workload: Workload, memory_mb: Sequence[float] | Floats, demand: ServerDemand
     ) -> None:
-        """Prepare for functions of these sizes."""
-        self._law = _law(workload)
+        """Prepare for functions of these sizes, one for each fleet or one for all."""
+        self._law = serverless_law(workload)
         self._demand = demand
-        self._s_per_sample = column([seconds_per_sample(self._law, m) for m in memory_mb])
+        self._s_per_sample = _known_s_per_sample(self._law, np.asarray(memory_mb, np.float64))
 
     def speed(self, counts: Floats) -> ClusterSpeed:
-        """Evaluate clusters of n functions."""
+        """Evaluate clusters of n functions; `counts` has one row."""
         functions = counts.sum(axis=0)
         batch = local_batch(self._law, functions)
-        compute_s = np.where(counts > 0, self._s_per_sample, 0.0).max(axis=0) * batch
+        compute_s = self._s_per_sample * batch
         step_s = compute_s + self._exchange_s(functions)
         return ClusterSpeed(
             iteration_s=step_s,
@@ -77,30 +81,67 @@ class Lifecycle:
         return self.load_s + self.restart_count * self.restart_s
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifecycles:
+    """What runs of functions add to the time they train; one entry per fleet."""
+
+    load_s: Floats
+    restart_count: Floats  # infinite: a function spends its whole life loading
+    restart_s: Floats
+
+    @property
+    def total_s(self) -> Floats:
+        """Seconds beside training; infinite for runs that never end."""
+        return self.load_s + self.restart_count * self.restart_s
+
+
 def lifecycle(
     workload: Workload, *, memory_mb: float, functions: int, training_s: float
 ) -> Lifecycle:
-    """Return loading and the restarts that the timeout forces."""
-    law, dataset = _law(workload), workload.dataset
-    if dataset is None or dataset.size_bytes is None:
-        raise MissingFactError("the size of the data set", way_out="add workload.dataset.size")
-    rate = min(law.storage_mbps_per_mb * memory_mb + law.storage_mbps_offset, law.storage_max_mbps)
-    load_s = dataset.size_bytes * 8e-6 / (functions * rate)
-    model_s = workload.model.parameter_bytes * 8e-6 / rate
-    restart_s = load_s + model_s + law.resume_s
-    life_s = law.timeout_s - law.checkpoint_margin_s
-    left_s = training_s - (life_s - load_s)
-    useful_s = life_s - restart_s
-    if useful_s <= 0:
+    """Return loading and the restarts that the timeout forces.
+
+    Raises:
+        BadInputError: the functions never come to train.
+    """
+    found = lifecycles(
+        workload,
+        memory_mb=np.array([float(memory_mb)]),
+        functions=np.array([float(functions)]),
+        training_s=np.array([training_s]),
+    )
+    if not np.isfinite(found.restart_count[0]):
+        timeout_s = serverless_law(workload).timeout_s
         raise BadInputError(
-            f"a function of {memory_mb:g} MB spends its whole {law.timeout_s:g} s loading; "
+            f"a function of {memory_mb:g} MB spends its whole {timeout_s:g} s loading; "
             "use more functions or more memory"
         )
-    restarts = int(np.ceil(left_s / useful_s)) if left_s > 0 else 0
-    return Lifecycle(load_s=load_s, restart_count=restarts, restart_s=restart_s)
+    return Lifecycle(
+        load_s=float(found.load_s[0]),
+        restart_count=int(found.restart_count[0]),
+        restart_s=float(found.restart_s[0]),
+    )
 
 
-def _law(workload: Workload) -> ServerlessLaw:
+def lifecycles(
+    workload: Workload, *, memory_mb: Floats, functions: Floats, training_s: Floats
+) -> Lifecycles:
+    """Return loading and the restarts that the timeout forces, by fleet."""
+    law, dataset = serverless_law(workload), workload.dataset
+    if dataset is None or dataset.size_bytes is None:
+        raise MissingFactError("the size of the data set", way_out="add workload.dataset.size")
+    line = law.storage_mbps_per_mb * memory_mb + law.storage_mbps_offset
+    rate = np.minimum(line, law.storage_max_mbps)
+    load_s = _quotient(dataset.size_bytes * 8e-6, functions * rate)
+    model_s = _quotient(workload.model.parameter_bytes * 8e-6, rate)
+    restart_s = load_s + model_s + law.resume_s
+    life_s = law.timeout_s - law.checkpoint_margin_s
+    left_s = np.maximum(training_s - (life_s - load_s), 0.0)
+    restarts = np.ceil(_quotient(left_s, life_s - restart_s))
+    return Lifecycles(load_s=load_s, restart_count=restarts, restart_s=restart_s)
+
+
+def serverless_law(workload: Workload) -> ServerlessLaw:
+    """Return the law of a workload's functions."""
     if workload.serverless is None:
         raise MissingFactError("how fast functions are", way_out="add workload.serverless")
     return workload.serverless
@@ -121,17 +162,42 @@ def exchange_s(
 
 
 def seconds_per_sample(law: ServerlessLaw, memory_mb: float) -> float:
-    """Return the compute time of one sample on one function."""
+    """Return the compute time of one sample on one function.
+
+    Raises:
+        BadInputError: the law gives a function of this size no speed.
+    """
+    return float(_known_s_per_sample(law, np.array([float(memory_mb)]))[0])
+
+
+def s_per_sample_by_memory(law: ServerlessLaw, memory_mb: Floats) -> Floats:
+    """Return the compute time of one sample by size; infinite where the law gives no speed."""
     if law.mb_s_per_sample is not None:
         return law.s_per_sample + law.mb_s_per_sample / memory_mb
     if law.samples_per_s_per_mb is None:
         raise MissingFactError("the speed of a function", way_out="add samples_per_s to its law")
-    rate = law.samples_per_s_per_mb * memory_mb + law.samples_per_s_offset
-    if rate <= 0:
-        raise BadInputError(f"the speed law gives no speed at {memory_mb:g} MB; use more memory")
-    return 1 / rate
+    return _quotient(1.0, law.samples_per_s_per_mb * memory_mb + law.samples_per_s_offset)
+
+
+def _known_s_per_sample(law: ServerlessLaw, memory_mb: Floats) -> Floats:
+    found = s_per_sample_by_memory(law, memory_mb)
+    if not np.isfinite(found).all():
+        size_mb = float(memory_mb[~np.isfinite(found)][0])
+        raise BadInputError(f"the speed law gives no speed at {size_mb:g} MB; use more memory")
+    return found
+
+
+def _quotient(amount: Floats | float, rate: Floats) -> Floats:
+    """Return amount / rate, infinite where there is no rate."""
+    endless = np.full(np.shape(rate), np.inf)
+    return np.asarray(np.divide(amount, rate, out=endless, where=rate > 0))
 
 
 def local_batch(law: ServerlessLaw, functions: Floats) -> Floats:
     """Return the batch of one function."""
     return np.minimum(law.batch_per_function_count, law.max_global_batch_count / functions)
+
+
+def functions_usd_per_s(law: ServerlessLaw, *, memory_mb: Numbers, functions: Numbers) -> Numbers:
+    """Return the price of all functions of a fleet while they run."""
+    return memory_mb / 1024 * functions * law.usd_per_gib_s

@@ -10,6 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from spotwright.domain.prediction import Interval
 from spotwright.domain.workload import Strategy, Workload
 from spotwright.perfmodel.step_model import ClusterSpeed, Floats, WorkerClass
@@ -35,6 +37,17 @@ class LogBounds:
     def around(self, value: float) -> Interval:
         """Return the interval of a figure."""
         return Interval(value * math.exp(self.low), value, value * math.exp(self.high))
+
+    def probability_within(self, limit: float, values: Floats) -> float:
+        """Return how likely a figure stays within a limit, on average over what it may be around.
+
+        The logarithm of the figure is normal on either side.
+        """
+        room = np.log(limit / values[np.isfinite(values)])
+        width, certain = np.where(room >= 0, self.high, -self.low), np.copysign(np.inf, room)
+        score = Z90 * np.divide(room, width, out=certain, where=width > 0)
+        within = (0.5 * math.erfc(-x / math.sqrt(2)) for x in score.tolist())
+        return sum(within) / len(values)
 
 
 def step_bounds(
