@@ -5,6 +5,7 @@ import pytest
 
 from spotwright.domain import errors
 from spotwright.domain.errors import SpotwrightError, UnknownNameError, nearest_name
+from spotwright.domain.plan import SmallestChange
 
 CLASSES = {
     name: kind
@@ -66,6 +67,22 @@ def test_every_error_has_a_reason_of_its_own() -> None:
             errors.OutsideFittedRangeError("the batch", value=2048, low=64, high=1024),
             ["2048", "64 to 1024"],
             "fit the law on more runs",
+        ),
+        (
+            errors.NoFeasibleFleetError(
+                clashes=["8 nodes take 47 min"],
+                changes=[
+                    SmallestChange(
+                        limit="goal.deadline",
+                        now=300,
+                        proved=True,
+                        needed=2820,
+                        text="goal.deadline from 5 min to 47 min",
+                    )
+                ],
+            ),
+            ["8 nodes take 47 min"],
+            "change goal.deadline from 5 min to 47 min",
         ),
     ],
 )

@@ -8,8 +8,8 @@ import pytest
 from spotwright.domain.catalog import ZonePrice
 from spotwright.domain.fleet import Fleet, NodeGroup, Role
 from spotwright.domain.hardware import Cloud, Gpu, InstanceType, Precision
-from spotwright.domain.job import Goal, Target, TargetKind
-from spotwright.domain.offer import Market, Offer
+from spotwright.domain.job import Goal, Limits, Target, TargetKind
+from spotwright.domain.offer import Market, Offer, Pool
 from spotwright.domain.plan import Objective, Plan, PlanStatus
 from spotwright.domain.prediction import Interval, Prediction, StepTerms
 from spotwright.domain.workload import Strategy
@@ -22,6 +22,7 @@ G5 = InstanceType(
     gpu_name="A10G",
     gpu_count=4,
 )
+POOL = Pool("g5.12xlarge", "use1-az1", Market.SPOT)
 PREDICTION = Prediction(
     strategy=Strategy.ALLREDUCE,
     fleet=Fleet(nodes=()),
@@ -35,6 +36,7 @@ PREDICTION = Prediction(
     duration_s=Interval(1, 2, 3),
     duration_p95_s=3,
     deadline_probability=None,
+    overall_deadline_probability=None,
     uninterrupted_probability=1,
     cost_usd=None,
     traffic_usd=0,
@@ -66,9 +68,12 @@ def gpu(**changes: Any) -> Gpu:
 def plan(**changes: Any) -> Plan:
     facts: dict[str, Any] = {
         "why": (),
+        "savings": (),
         "alternatives": (),
+        "frontier": (),
         "solve_s": 0.1,
         "prediction": PREDICTION,
+        "lower_bound_s": None,
     }
     money = {"cost_usd": 20.0, "lower_bound_usd": 19.0, "deadline_probability": 0.97}
     kind = {"status": PlanStatus.OPTIMAL, "objective": Objective.COST}
@@ -93,13 +98,16 @@ def plan(**changes: Any) -> Plan:
         (goal, {"budget_usd": -5}, "budget_usd must be positive"),
         (goal, {"confidence_fraction": 95}, "confidence_fraction must be 0 to 1"),
         (goal, {"confidence_fraction": math.nan}, "confidence_fraction must be 0 to 1"),
+        (Limits, {"max_parameter_servers": 0}, "max_parameter_servers must be positive"),
+        (Limits, {"min_count_by_pool": {POOL: 0}}, "at least 1, got 0 for g5.12xlarge@use1-az1/"),
+        (Limits, {"excluded_pools": {POOL: datetime(2026, 11, 16)}}, "times with a timezone"),
         (gpu, {"memory_gib": 0}, "memory_gib must be positive"),
         (plan, {"lower_bound_usd": 20.01}, "bound 20.01 above cost 20"),
         (plan, {"lower_bound_usd": math.nan}, "bound nan"),
     ],
 )
 def test_a_value_that_cannot_be_is_refused(
-    make: Callable[..., object], changes: dict[str, float], complaint: str
+    make: Callable[..., object], changes: dict[str, Any], complaint: str
 ) -> None:
     make()  # as it stands the value is good: only the change is to blame
 
@@ -146,6 +154,10 @@ def test_a_fleet_with_a_node_nobody_rents_out_has_no_price() -> None:
 def test_the_gap_is_what_the_bound_leaves_open_and_never_negative() -> None:
     assert plan().gap_fraction == pytest.approx(0.05)
     assert plan(lower_bound_usd=20.0 * (1 + 1e-10)).gap_fraction == 0
+
+
+def test_the_gap_of_the_fastest_fleet_is_counted_in_seconds() -> None:
+    assert plan(lower_bound_s=1.5).gap_fraction == pytest.approx(0.25)  # of a mid of 2 s
 
 
 def test_step_terms_sum_up_and_the_largest_is_the_bottleneck() -> None:

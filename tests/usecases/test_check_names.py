@@ -1,11 +1,12 @@
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from spotwright.domain.errors import UnknownNameError
 from spotwright.domain.job import JobSpec
-from spotwright.domain.offer import Market
+from spotwright.domain.offer import Market, Pool
 from spotwright.domain.workload import (
     ComputeProfile,
     FixedBatch,
@@ -16,6 +17,13 @@ from spotwright.usecases.check_names import check_names
 from tests.usecases.example_job import catalog, job, workload
 
 SPEED = ComputeProfile(per_sample_s=0.001)
+
+
+NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
+
+
+def pool(text: str) -> Pool:
+    return Pool.parse(text)
 
 
 def with_work(**changes: Any) -> JobSpec:
@@ -31,10 +39,12 @@ GOOD = [
     job(),
     job(gpus={"T4", "P100"}, instance_types={"g5.xlarge"}, zones={"use1-az4"}),
     job(max_vcpus={("g-vt", Market.SPOT): 64}, max_count_by_type={"p3.2xlarge": 1}),
+    job(excluded_pools={pool("g5.xlarge@use1-az4/spot"): None},
+        min_count_by_pool={pool("p3.2xlarge@use2-az1/on-demand"): 1}),
     with_work(compute={"T4": SPEED, "g5.xlarge": SPEED}),
     with_work(batch=FixedBatch(by_device={"V100": 64})),
     with_server("c5n.4xlarge"),
-]
+]  # fmt: skip
 BAD = [
     (job(gpus={"T44"}), "GPU", "T44", "T4"),
     (job(gpus={"t4"}), "GPU", "t4", "T4"),
@@ -46,6 +56,13 @@ BAD = [
      "instance type", "G5.xlarge", "g5.xlarge"),
     (job(regions={"us-esat-1"}), "region", "us-esat-1", "us-east-1"),
     (job(zones={"use1-az44"}), "zone", "use1-az44", "use1-az4"),
+    (job(excluded_pools={pool("g5.xlrge@use1-az4/spot"): None}),
+     "instance type", "g5.xlrge", "g5.xlarge"),
+    (job(excluded_pools={pool("g5.xlarge@use1-az44/spot"): NOON}),
+     "zone", "use1-az44", "use1-az4"),
+    (job(min_count_by_pool={pool("G5.xlarge@use1-az4/spot"): 1}),
+     "instance type", "G5.xlarge", "g5.xlarge"),
+    (job(min_count_by_pool={pool("g5.xlarge@USE1-AZ4/spot"): 1}), "zone", "USE1-AZ4", "use1-az4"),
     (job(max_vcpus={("g-vtt", Market.SPOT): 64}), "quota class", "g-vtt", "g-vt"),
     (with_work(compute={"V1000": SPEED}), "GPU", "V1000", "V100"),
     (with_work(compute={"v100": SPEED}), "GPU", "v100", "V100"),

@@ -2,13 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from spotwright.domain.job import Goal, JobSpec, Limits, Target, TargetKind
-from spotwright.domain.offer import Market, Offer, OfferQuery
-from spotwright.domain.workload import FixedBatch, MemoryUse, ModelSize, Strategy, Workload
+from spotwright.domain.offer import Market, Offer, OfferQuery, Pool
+from spotwright.domain.workload import (
+    FixedBatch,
+    MemoryUse,
+    ModelSize,
+    ParameterServing,
+    Strategy,
+    Workload,
+)
 from spotwright.usecases.list_offers import server_offers, worker_offers
 from tests.usecases.example_job import catalog
 
@@ -31,6 +39,14 @@ def small_job(limits: Limits) -> JobSpec:
     )
     goal = Goal(target=Target(kind=TargetKind.STEPS, value=1))
     return JobSpec(name="small", workload=workload, goal=goal, limits=limits)
+
+
+def served_job(limits: Limits) -> JobSpec:
+    """Return a job with parameter servers, of m5.xlarge unless its limits name others."""
+    small = small_job(limits)
+    serving = ParameterServing(default_type="m5.xlarge")
+    workload = replace(small.workload, strategy=Strategy.BSP_PS, parameter_serving=serving)
+    return replace(small, workload=workload)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +103,7 @@ def test_gpus_that_cannot_hold_the_workload_are_not_offered() -> None:
 
 
 def test_parameter_servers_are_the_default_type_on_demand() -> None:
-    found = server_offers(Limits(), catalog(), default_type="m5.xlarge")
+    found = server_offers(served_job(Limits()), catalog())
 
     assert list(found) == every_offer(
         lambda o: o.instance_type.name == "m5.xlarge" and o.market is Market.ON_DEMAND
@@ -98,7 +114,46 @@ def test_parameter_servers_may_be_of_named_types_and_spot_when_the_job_says_so()
     names = frozenset({"c5n.2xlarge", "c5n.4xlarge"})
     limits = Limits(parameter_server_types=names, spot_parameter_servers=True)
 
-    found = server_offers(limits, catalog(), default_type="m5.xlarge")
+    found = server_offers(served_job(limits), catalog())
 
     assert list(found) == every_offer(lambda o: o.instance_type.name in names)
     assert {offer.market for offer in found} == set(Market)
+
+
+def test_a_job_without_parameter_servers_is_offered_none() -> None:
+    assert server_offers(small_job(Limits()), catalog()) == []
+
+
+NOON, LATER = (datetime(2026, 11, 16, hour, tzinfo=UTC) for hour in (12, 13))
+G5, SERVER, BANNED = map(
+    Pool.parse,
+    ("g5.xlarge@use1-az4/spot", "m5.xlarge@use1-az4/on-demand", "g4dn.xlarge@use1-az1/on-demand"),
+)
+
+
+@pytest.mark.parametrize(
+    ("now", "left_out"),
+    [
+        (None, {G5, SERVER, BANNED}),
+        (datetime(2026, 11, 16, 11, 59, tzinfo=UTC), {G5, SERVER, BANNED}),
+        (NOON, {SERVER, BANNED}),
+        (LATER, {BANNED}),
+    ],
+)
+def test_excluded_pools_are_left_out_and_those_that_cool_down_only_until_then(
+    now: datetime | None, left_out: set[Pool]
+) -> None:
+    free = served_job(Limits())
+    job = replace(free, limits=Limits(excluded_pools={G5: NOON, SERVER: LATER, BANNED: None}))
+
+    for offers in (worker_offers, server_offers):
+        expected = [o for o in offers(free, catalog()) if o.pool not in left_out]
+        assert list(offers(job, catalog(), now=now)) == expected
+
+
+def test_the_pools_excluded_above_are_on_offer_otherwise() -> None:
+    free = served_job(Limits())
+
+    found = [*worker_offers(free, catalog()), *server_offers(free, catalog())]
+
+    assert {G5, SERVER, BANNED} <= {offer.pool for offer in found}

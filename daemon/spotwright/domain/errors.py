@@ -6,6 +6,7 @@ SpotwrightError
     FleetExpressionError          points at the column
     UnitError                     a quantity that does not parse
     UnknownNameError              no such GPU, type, zone or region; names the nearest
+    PinnedPoolError               a pinned pool that the other limits forbid
     CatalogFileError              truncated, foreign or newer than this program
     MeasurementsError             a measured row that cannot be used
     CannotFitError                rows that do not determine the law asked for
@@ -14,12 +15,17 @@ SpotwrightError
     UnreachableTargetError        the loss law never gets there
     OutsideFittedRangeError       a fitted law asked beyond its data
   NoFeasibleFleetError          no fleet meets the goal: exit 3
+  SolverGaveUpError             the search ended without a fleet and without a proof: exit 1
   OutsideWorldError             AWS or a file system said no: exit 1
   MissingExtraError             an optional dependency is not installed: exit 1
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spotwright.domain.plan import SmallestChange
 
 _FEW = 40  # names that can be listed in one message
 
@@ -82,6 +88,16 @@ class UnknownNameError(BadInputError):
         else:
             hint = f"; known: {', '.join(names)}" if len(names) <= _FEW else ""
         super().__init__(f"unknown {kind} {name!r}{hint}")
+
+
+class PinnedPoolError(BadInputError):
+    """A pool is pinned that the other limits of the same job forbid."""
+
+    reason = "PINNED_POOL"
+
+    def __init__(self, problem: str, *, pool: str) -> None:
+        super().__init__(problem)
+        self.problem, self.pool = problem, pool
 
 
 class CatalogFileError(BadInputError):
@@ -169,6 +185,19 @@ class NoFeasibleFleetError(SpotwrightError):
     """No fleet that the limits allow meets the goal."""
 
     reason = "NO_FEASIBLE_FLEET"
+
+    def __init__(self, *, clashes: Sequence[str], changes: Sequence["SmallestChange"]) -> None:
+        """State which limits clash, and for each the smallest change that would help by itself."""
+        helps = "".join(f"\n  change {change.text}" for change in changes)
+        way_out = f"; any one of these helps:{helps}" if changes else ""
+        super().__init__(f"no fleet meets the goal: {'; '.join(clashes)}{way_out}")
+        self.clashes, self.changes = tuple(clashes), tuple(changes)
+
+
+class SolverGaveUpError(SpotwrightError):
+    """A solver ended with neither an answer nor a proof that there is none."""
+
+    reason = "SOLVER_GAVE_UP"
 
 
 class OutsideWorldError(SpotwrightError):

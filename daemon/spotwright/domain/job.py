@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
+from spotwright.domain.checks import require_positive
 from spotwright.domain.hardware import Cloud
-from spotwright.domain.offer import Market
+from spotwright.domain.offer import Market, Pool
 from spotwright.domain.workload import Workload
 
 
@@ -71,11 +73,14 @@ class Limits:
     gpus: frozenset[str] = frozenset()
     markets: frozenset[Market] = frozenset(Market)
     excluded_types: frozenset[str] = frozenset()
+    excluded_pools: Mapping[Pool, datetime | None] = field(default_factory=dict)  # None: for ever
+    min_count_by_pool: Mapping[Pool, int] = field(default_factory=dict)  # pinned workers
     parameter_server_types: frozenset[str] = frozenset()
     spot_parameter_servers: bool = False
+    max_parameter_servers: int = 4
     max_count_by_type: Mapping[str, int] = field(default_factory=dict)
     max_count_per_pool: int | None = None
-    max_vcpus: Mapping[tuple[str, Market], int] = field(default_factory=dict)  # by quota class
+    max_vcpus: Mapping[tuple[str, Market], int] = field(default_factory=dict)  # in each region
     max_nodes: int = 64
     max_pools: int | None = None
     min_on_demand_fraction: float = 0.0
@@ -83,6 +88,22 @@ class Limits:
     max_usd_per_hour: Mapping[Market, float] = field(default_factory=dict)
     placement: Placement = Placement.ONE_REGION
     network: NetworkRate = NetworkRate.BASELINE
+
+    def __post_init__(self) -> None:
+        require_positive(self, "max_parameter_servers")
+        for pool, count in self.min_count_by_pool.items():
+            if count < 1:
+                raise ValueError(f"min_count_by_pool must be at least 1, got {count} for {pool}")
+        for pool, until in self.excluded_pools.items():
+            if until is not None and until.utcoffset() is None:
+                raise ValueError(f"excluded_pools needs times with a timezone, got {until}, {pool}")
+
+    def excludes(self, pool: Pool, *, now: datetime | None) -> bool:
+        """Tell whether a pool is excluded; of a time not known, every cool-down is still on."""
+        if pool not in self.excluded_pools:
+            return False
+        until = self.excluded_pools[pool]
+        return until is None or now is None or now < until
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,11 @@
 """What can be rented: pools, their prices, and questions asked of a catalog."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
+from spotwright.domain.errors import BadInputError
 from spotwright.domain.hardware import Cloud, InstanceType
 
 
@@ -11,6 +14,9 @@ class Market(StrEnum):
 
     SPOT = "spot"
     ON_DEMAND = "on-demand"
+
+
+POOL_PATTERN = rf"([^\s@/]+)@([^\s@/]+)/({'|'.join(Market)})"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -23,6 +29,17 @@ class Pool:
 
     def __str__(self) -> str:
         return f"{self.instance_type}@{self.zone}/{self.market}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a pool as `str` prints it."""
+        found = re.fullmatch(POOL_PATTERN, text)
+        if found is None:
+            raise BadInputError(
+                f"{text!r} is not a pool; write TYPE@ZONE/MARKET, such as g5.xlarge@use1-az4/spot "
+                f"(a market is {' or '.join(Market)})"
+            )
+        return cls(found[1], found[2], Market(found[3]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,11 @@
-"""The answer: a fleet, the proof that nothing cheaper works, and why."""
+"""The answer: a fleet, the proof that nothing better works, and why."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from spotwright.domain.offer import Pool
 from spotwright.domain.prediction import Prediction
 
 
@@ -12,6 +14,7 @@ class PlanStatus(StrEnum):
 
     OPTIMAL = "optimal"  # proved within the gap that was asked for
     FEASIBLE = "feasible"  # meets the goal; the search stopped before the proof was complete
+    INFEASIBLE = "infeasible"  # proved: no fleet that the limits allow meets the goal
 
 
 class Objective(StrEnum):
@@ -23,12 +26,55 @@ class Objective(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunningFleet:
+    """Workers that are rented already: they stay unless a change pays for itself."""
+
+    nodes: Mapping[Pool, int] = field(default_factory=dict)
+    switching_s: float = 300.0  # rent of each new node before it trains
+
+    def __post_init__(self) -> None:
+        if self.switching_s < 0 or any(count < 1 for count in self.nodes.values()):
+            raise ValueError(f"counts must be positive, switching_s not negative, got {self}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
     """A fleet that differs in kind, and what choosing it would give up."""
 
-    label: str
+    label: str  # all on-demand, single type, ...
     prediction: Prediction
-    gives_up: str
+    cost_usd: float  # with what switching to it costs
+    gives_up: str  # "$12.40 more (+31 %)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saving:
+    """What a relaxed limit would save."""
+
+    limit: str  # the job file's name: goal.deadline, limits.max_count.g5.xlarge
+    change: str  # "2 h more"
+    saves_usd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierPoint:
+    """The cheapest fleet for one deadline."""
+
+    deadline_s: float  # the longest deadline for which nothing cheaper was found
+    prediction: Prediction
+    cost_usd: float
+    lower_bound_usd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallestChange:
+    """The least that one limit must give for some fleet to meet the goal."""
+
+    limit: str  # the job file's name
+    now: float
+    needed: float
+    proved: bool  # less would not do; False: the search for less was ended
+    text: str  # "goal.deadline from 5 min to 47 min"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +84,14 @@ class Plan:
     status: PlanStatus
     objective: Objective
     prediction: Prediction
-    cost_usd: float
-    lower_bound_usd: float
-    deadline_probability: float
-    why: tuple[str, ...]  # binding constraints
-    alternatives: tuple[Alternative, ...]
+    cost_usd: float  # expected, lost work included
+    lower_bound_usd: float  # no fleet that meets the goal costs less; objective time: none as fast
+    lower_bound_s: float | None  # objective time: no fleet within the budget is faster
+    deadline_probability: float | None  # simulated; None: the job has no deadline
+    why: tuple[str, ...]  # binding constraints, the runner-up, the bottleneck
+    savings: tuple[Saving, ...]
+    alternatives: tuple[Alternative, ...]  # cheapest first
+    frontier: tuple[FrontierPoint, ...]  # objective pareto: fastest first
     solve_s: float
     catalog_time: datetime
 
@@ -52,5 +101,7 @@ class Plan:
 
     @property
     def gap_fraction(self) -> float:
-        """How much cheaper the true optimum could still be."""
+        """How much better the true optimum could still be."""
+        if self.lower_bound_s is not None:
+            return max(0.0, 1 - self.lower_bound_s / self.prediction.duration_s.mid)
         return max(0.0, 1 - self.lower_bound_usd / self.cost_usd)

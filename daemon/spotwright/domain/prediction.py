@@ -83,7 +83,8 @@ class Prediction:
     steps_to_goal: float
     duration_s: Interval  # with what interruptions are expected to cost
     duration_p95_s: float
-    deadline_probability: float | None  # None: the job has no deadline
+    deadline_probability: float | None  # of simulated interruptions; None: no deadline
+    overall_deadline_probability: float | None  # the same with the model's own error
     uninterrupted_probability: float  # that no spot node is taken away
     cost_usd: Interval | None  # None: some node has no price
     traffic_usd: float  # of it, for bytes between zones

@@ -1,31 +1,59 @@
 """What of its job a fleet would break: a what-if may, but it should be said."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from spotwright.domain.fleet import NodeGroup, Role
 from spotwright.domain.job import JobSpec, Limits
-from spotwright.domain.offer import Market
+from spotwright.domain.offer import Market, Pool
 from spotwright.domain.prediction import Prediction
 from spotwright.domain.quota import QUOTA_CODES
 from spotwright.domain.units import format_duration, format_usd
 
+_ROOM = 1 + 1e-9  # for rounding
 
-def broken_limits(job: JobSpec, prediction: Prediction) -> list[str]:
-    """Return a sentence for each goal that is missed and each limit that is exceeded."""
-    return [*_goal(job, prediction), *_fleet(job.limits, prediction.fleet.nodes)]
+
+def broken_limits(
+    job: JobSpec, prediction: Prediction, *, now: datetime | None = None
+) -> list[str]:
+    """Return a sentence for each goal that is missed and each limit that is broken.
+
+    Without `now`, pools that cool down count as excluded still.
+    """
+    limits, nodes = job.limits, prediction.fleet.nodes
+    return [*_goal(job, prediction), *_fleet(limits, nodes), *_pools(limits, nodes, now)]
 
 
 def _goal(job: JobSpec, prediction: Prediction) -> Iterator[str]:
-    goal, chance = job.goal, prediction.deadline_probability
-    if chance is not None and goal.deadline_s and chance < goal.confidence_fraction:
-        yield (
-            f"the deadline of {format_duration(goal.deadline_s)} is met with {chance:.1%}, "
-            f"the job wants {goal.confidence_fraction:.1%}"
-        )
+    goal = job.goal
+    if goal.deadline_s is not None:
+        yield from _deadline(goal.deadline_s, goal.confidence_fraction, prediction)
     cost = prediction.cost_usd
-    if cost is not None and goal.budget_usd and cost.mid > goal.budget_usd:
+    if cost is not None and goal.budget_usd and cost.mid > goal.budget_usd * _ROOM:
         yield f"the budget of {format_usd(goal.budget_usd)} is exceeded"
+
+
+def _deadline(deadline_s: float, wanted: float, prediction: Prediction) -> Iterator[str]:
+    chance = prediction.deadline_probability
+    if chance is not None and chance < wanted:
+        yield (
+            f"the deadline of {format_duration(deadline_s)} is met with {chance:.1%}, "
+            f"the job wants {wanted:.1%}"
+        )
+
+
+def model_error_notes(job: JobSpec, prediction: Prediction) -> list[str]:
+    """Say where only the model's own error makes the deadline less sure than the job wants."""
+    chance, overall = prediction.deadline_probability, prediction.overall_deadline_probability
+    wanted = job.goal.confidence_fraction
+    if chance is None or overall is None or chance < wanted or overall >= wanted:
+        return []
+    return [
+        f"counting the model's own error, the deadline is met with {overall:.1%}, "
+        f"less than the {wanted:.1%} asked of interruptions"
+    ]
 
 
 def _fleet(limits: Limits, nodes: tuple[NodeGroup, ...]) -> Iterator[str]:
@@ -33,6 +61,7 @@ def _fleet(limits: Limits, nodes: tuple[NodeGroup, ...]) -> Iterator[str]:
     servers = [group for group in nodes if group.role is Role.PS]
     yield from _names(limits, workers, servers)
     yield from _counts(limits, nodes, workers)
+    yield from _server_count(limits, servers)
     yield from _vcpus(limits, nodes)
     yield from _prices(limits, nodes)
 
@@ -76,28 +105,54 @@ def _counts(
     if limits.max_pools is not None and len(by_pool) > limits.max_pools:
         yield f"{len(by_pool)} pools are more than limits.max_pools, {limits.max_pools}"
     on_demand = sum(g.node_count for g in workers if g.market is Market.ON_DEMAND)
-    if on_demand < limits.min_on_demand_fraction * sum(g.node_count for g in workers):
+    if on_demand * _ROOM < limits.min_on_demand_fraction * sum(g.node_count for g in workers):
         yield "fewer on-demand nodes than limits.min_on_demand"
 
 
+def _server_count(limits: Limits, servers: list[NodeGroup]) -> Iterator[str]:
+    count, most = sum(group.node_count for group in servers), limits.max_parameter_servers
+    if count > most:
+        yield f"{count} parameter servers are more than limits.max_parameter_servers, {most}"
+
+
+def _pools(limits: Limits, nodes: tuple[NodeGroup, ...], now: datetime | None) -> Iterator[str]:
+    found: Counter[Pool] = Counter()
+    for group in nodes:
+        if group.offer and group.role is Role.WORKER:
+            found[group.offer.pool] += group.node_count
+    for pool in sorted({group.offer.pool for group in nodes if group.offer}):
+        if limits.excludes(pool, now=now):
+            until = limits.excluded_pools[pool]
+            cools_down = f" until {until:%Y-%m-%d %H:%M %Z}" if until else ""
+            yield f"{pool} is in limits.exclude_pools{cools_down}"
+    for pool, least in sorted(limits.min_count_by_pool.items()):
+        if found[pool] < least:
+            yield f"{found[pool]} workers of {pool} are fewer than limits.pin_pools, {least}"
+
+
 def _vcpus(limits: Limits, nodes: tuple[NodeGroup, ...]) -> Iterator[str]:
-    """Compare with the quotas; classes that share an AWS quota are counted together."""
+    """Compare with the quotas of each region; classes that share one are counted together."""
     for (quota_class, market), most in sorted(limits.max_vcpus.items()):
         code = QUOTA_CODES.get((quota_class, market), quota_class)
-        found = sum(
-            g.node_count * g.instance_type.vcpu_count
+        by_region = _sum(
+            (g.offer.region, g.node_count * g.instance_type.vcpu_count)
             for g in nodes
-            if g.market is market
+            if g.offer
+            and g.market is market
             and QUOTA_CODES.get((g.instance_type.quota_class or "", market)) == code
         )
-        if found > most:
-            yield f"{found:g} {market} {quota_class} vCPUs are more than limits.max_vcpus, {most}"
+        for region, found in sorted(by_region.items()):
+            if found > most:
+                yield (
+                    f"{found:g} {market} {quota_class} vCPUs in {region} are more than "
+                    f"limits.max_vcpus, {most}"
+                )
 
 
 def _prices(limits: Limits, nodes: tuple[NodeGroup, ...]) -> Iterator[str]:
     by_market = _sum((g.market, g.usd_per_hour or 0.0) for g in nodes)
     for market, most in sorted(limits.max_usd_per_hour.items()):
-        if by_market.get(market, 0.0) > most:
+        if by_market.get(market, 0.0) > most * _ROOM:
             yield f"{market} nodes cost more than limits.max_usd_per_hour, {format_usd(most)}"
     for group in nodes:
         ceiling = limits.max_price_by_type_usd_per_hour.get(group.instance_type.name, math.inf)

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from spotwright.domain.errors import UnknownNameError
 from spotwright.domain.hardware import Cloud
-from spotwright.domain.job import JobSpec
-from spotwright.domain.offer import OfferQuery
+from spotwright.domain.job import JobSpec, Limits
+from spotwright.domain.offer import OfferQuery, Pool
 from spotwright.domain.quota import QUOTA_CLASSES
 from spotwright.domain.workload import FixedBatch, Workload
 from spotwright.usecases.ports import OfferSource
@@ -22,6 +22,8 @@ def check_names(job: JobSpec, source: OfferSource) -> None:
         _check_gpu(name, source)
     for name in _named_types(job):
         _check_type(name, source)
+    for zone in sorted({pool.zone for pool in _named_pools(limits)}):
+        _check_zone(zone, limits.cloud, source)
     for name in _named_devices(workload):
         _check_device(name, source)
     if limits.cloud is Cloud.AWS:
@@ -36,8 +38,13 @@ def _named_types(job: JobSpec) -> Iterable[str]:
     yield from sorted(limits.instance_types | limits.excluded_types | limits.parameter_server_types)
     yield from sorted(limits.max_count_by_type)
     yield from sorted(limits.max_price_by_type_usd_per_hour)
+    yield from sorted({pool.instance_type for pool in _named_pools(limits)})
     if serving is not None and limits.cloud is Cloud.AWS:
         yield serving.default_type
+
+
+def _named_pools(limits: Limits) -> set[Pool]:
+    return {*limits.excluded_pools, *limits.min_count_by_pool}
 
 
 def _named_devices(workload: Workload) -> Iterable[str]:
@@ -52,6 +59,12 @@ def _check_gpu(name: str, source: OfferSource) -> None:
 
 def _check_type(name: str, source: OfferSource) -> None:
     _check_spelling("instance type", name, source.instance_type(name).name)
+
+
+def _check_zone(name: str, cloud: Cloud, source: OfferSource) -> None:
+    query = OfferQuery(cloud=cloud, zones=frozenset({name}), include_retired=True)
+    for offer in source.offers(query)[:1]:
+        _check_spelling("zone", name, offer.zone)
 
 
 def _check_spelling(kind: str, name: str, known: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from spotwright.domain.errors import MemoryDoesNotFitError
 from spotwright.domain.job import JobSpec, Limits
@@ -12,8 +13,13 @@ from spotwright.perfmodel.memory import check_memory
 from spotwright.usecases.ports import OfferSource
 
 
-def worker_offers(job: JobSpec, source: OfferSource) -> Sequence[Offer]:
-    """Return what a job may rent as workers and its GPUs can hold, cheapest first."""
+def worker_offers(
+    job: JobSpec, source: OfferSource, *, now: datetime | None = None
+) -> Sequence[Offer]:
+    """Return what a job may rent as workers and its GPUs can hold, cheapest first.
+
+    Without `now`, pools that cool down count as excluded still.
+    """
     limits = job.limits
     query = replace(
         _query(limits),
@@ -22,28 +28,36 @@ def worker_offers(job: JobSpec, source: OfferSource) -> Sequence[Offer]:
         markets=limits.markets,
         with_gpu=None if limits.instance_types else True,
     )
-    return [o for o in _affordable(limits, source.offers(query)) if _has_room(job, o)]
+    return [o for o in _allowed(limits, source.offers(query), now) if _has_room(job, o)]
 
 
-def server_offers(limits: Limits, source: OfferSource, *, default_type: str) -> Sequence[Offer]:
-    """Return what may be rented as parameter servers: on-demand unless spot is allowed."""
-    types = limits.parameter_server_types or frozenset({default_type})
+def server_offers(
+    job: JobSpec, source: OfferSource, *, now: datetime | None = None
+) -> Sequence[Offer]:
+    """Return what a job may rent as parameter servers: on-demand unless spot is allowed.
+
+    Without `now`, pools that cool down count as excluded still. A job without servers gets none.
+    """
+    limits, serving = job.limits, job.workload.parameter_serving
+    if serving is None:
+        return []
+    types = limits.parameter_server_types or frozenset({serving.default_type})
     markets = limits.markets if limits.spot_parameter_servers else frozenset({Market.ON_DEMAND})
-    return _affordable(
-        limits, source.offers(replace(_query(limits), instance_types=types, markets=markets))
-    )
+    query = replace(_query(limits), instance_types=types, markets=markets)
+    return _allowed(limits, source.offers(query), now)
 
 
 def _query(limits: Limits) -> OfferQuery:
     return OfferQuery(cloud=limits.cloud, regions=limits.regions, zones=limits.zones)
 
 
-def _affordable(limits: Limits, offers: Sequence[Offer]) -> list[Offer]:
+def _allowed(limits: Limits, offers: Sequence[Offer], now: datetime | None) -> list[Offer]:
     ceilings = limits.max_price_by_type_usd_per_hour
     return [
         offer
         for offer in offers
         if offer.instance_type.name not in limits.excluded_types
+        and not limits.excludes(offer.pool, now=now)
         and offer.price_usd_per_hour <= ceilings.get(offer.instance_type.name, float("inf"))
     ]
 

@@ -60,6 +60,7 @@ def test_the_small_job_is_good_so_that_each_change_alone_is_to_blame() -> None:
         (_changed("max_nodes: 8", "max_nodes: 1e400"), 13, "cannot read '1e400'"),
         (_changed("max_nodes: 8", "markets: [spot, cheap]"), 13, "'spot' or 'on-demand'"),
         (_changed("max_nodes: 8", "max_vcpus: {sport: {p: 8}}"), 13, "'spot' or 'on-demand'"),
+        (_changed("max_nodes: 8", "max_parameter_servers: 0"), 13, "cannot read '0'"),
         (_changed("asp-ps", "gossip"), 3, "'asp-ps', 'bsp-ps', 'allreduce' or 'serverless'"),
         (_changed("name: small", "name: Not A Name"), 1, "got 'Not A Name'"),
         (_changed("  model:\n    parameter_size: 10 MB\n", ""), 2, "'workload.model' is missing"),
@@ -97,6 +98,8 @@ def test_a_complaint_names_the_line_and_the_way_out(
         (_changed("max_nodes", "max_node"), 13, "limits.max_node", "max_nodes"),
         (_changed("goal:", "  convergence: {law: cynthia, k0: 1, k1: 1, sprd: 1}\ngoal:"), 9,
          "workload.convergence.cynthia.sprd", "spread"),
+        (_changed("max_nodes: 8", "exclude_pools:\n    - {pool: a@b/spot, untl: 2026-11-16}"), 14,
+         "limits.exclude_pools.0.cool-down.untl", "until"),
     ],
 )  # fmt: skip
 def test_an_unknown_key_names_its_place_and_the_nearest_known_one(
@@ -135,10 +138,11 @@ def test_an_empty_list_is_not_taken_to_mean_all(key: str, one: str) -> None:
     assert str(error) == f"job.yaml:13: {expected}"
 
 
-def test_an_empty_list_of_exclusions_excludes_nothing() -> None:
-    loaded = parse_job(_changed("max_nodes: 8", "exclude_types: []"), path="job.yaml")
+@pytest.mark.parametrize("key", ["exclude_types: []", "exclude_pools: []", "pin_pools: {}"])
+def test_an_empty_list_of_exclusions_or_pins_says_nothing(key: str) -> None:
+    usual = parse_job(_changed("  max_nodes: 8", "  max_nodes: 64"), path="job.yaml")
 
-    assert loaded.spec.limits.excluded_types == frozenset()
+    assert parse_job(_changed("max_nodes: 8", key), path="job.yaml").specs == usual.specs
 
 
 ALLREDUCE = _changed("asp-ps", "allreduce")

@@ -54,6 +54,9 @@ def test_every_example_follows_the_schema(schema: dict[str, Any], file: Path) ->
         ("name: small\n", "", "'name' is a required property"),
         ("asp-ps", "gossip", "'gossip' is not one of"),
         ("max_nodes: 8", "max_nodes: [8]", "is not of type 'string', 'number'"),
+        ("max_nodes: 8", "pin_pools: {g5.xlarge: 1}", "'g5.xlarge' does not match any of the"),
+        ("max_nodes: 8", "exclude_pools: [g5.xlarge]", "'g5.xlarge' does not match"),
+        ("max_nodes: 8", "exclude_pools: [{pool: a@b/spot}]", "'until' is a required property"),
     ],
 )
 def test_a_wrong_file_does_not_follow_the_schema(
@@ -62,3 +65,13 @@ def test_a_wrong_file_does_not_follow_the_schema(
     assert _complaints(schema, SMALL) == []
 
     assert any(complaint in told for told in _complaints(schema, SMALL.replace(old, new)))
+
+
+def test_pools_as_people_write_them_follow_the_schema(schema: dict[str, Any]) -> None:
+    text = """\
+  exclude_pools: [a@b/spot, {pool: a@c/on-demand, until: "2026-11-16T12:00:00Z"}]
+  pin_pools: {a@c/spot: 3}
+  max_parameter_servers: 2
+"""
+
+    assert _complaints(schema, SMALL + text) == []

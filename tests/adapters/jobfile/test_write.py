@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from spotwright.domain.job import (
     Target,
     TargetKind,
 )
-from spotwright.domain.offer import Market
+from spotwright.domain.offer import Market, Pool
 from spotwright.domain.workload import Strategy
 from tests.adapters.jobfile.example_jobs import EXAMPLES, JOB_FILES
 from tests.perfmodel.calibration.synthetic_rows import configurations, fit, measure, truth
@@ -221,6 +222,9 @@ def test_a_serverless_law_reads_back(law: work.ServerlessLaw) -> None:
     _assert_same(_job(Strategy.SERVERLESS, serverless=law, compute={}))
 
 
+CET = timezone(timedelta(hours=1))
+
+
 @pytest.mark.parametrize(
     "limits",
     [
@@ -231,8 +235,15 @@ def test_a_serverless_law_reads_back(law: work.ServerlessLaw) -> None:
             gpus=frozenset({"T4"}),
             markets=frozenset({Market.SPOT}),
             excluded_types=frozenset({"p2.xlarge"}),
+            excluded_pools={
+                Pool("g5.xlarge", "use1-az4", Market.SPOT): datetime(2026, 11, 16, 12, tzinfo=UTC),
+                Pool("g5.xlarge", "use1-az5", Market.SPOT): datetime(2026, 11, 16, 12, tzinfo=CET),
+                Pool("g5.xlarge", "use1-az4", Market.ON_DEMAND): None,
+            },
+            min_count_by_pool={Pool("g5.xlarge", "use1-az4", Market.SPOT): 2},
             parameter_server_types=frozenset({"m5.xlarge"}),
             spot_parameter_servers=True,
+            max_parameter_servers=9,
             max_count_by_type={"g5.xlarge": 3, "p3.2xlarge": 0},
             max_count_per_pool=4,
             max_vcpus={("g-vt", Market.SPOT): 768, ("p", Market.ON_DEMAND): 0},
@@ -256,7 +267,10 @@ def test_limits_and_goals_read_back(limits: Limits) -> None:
         budget_usd=12.34,
         confidence_fraction=0.9,
     )
-    _assert_same(replace(_job(), limits=limits, goal=goal))
+    job = replace(_job(), limits=limits, goal=goal)
+
+    _assert_same(job)
+    assert _complaints(job_text({"any": job})) == []
 
 
 def test_several_workloads_read_back_each_under_its_model_and_in_order() -> None:

@@ -1,23 +1,25 @@
-"""Human quantities as pydantic field types, with JSON Schema that says what may be written."""
+"""Human quantities, times and pools as pydantic field types; their JSON Schema says the form."""
 
 import math
 import re
 from collections.abc import Callable
+from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 
 from spotwright.domain import units
-from spotwright.domain.errors import UnitError
+from spotwright.domain.errors import BadInputError, UnitError
+from spotwright.domain.offer import POOL_PATTERN, Pool
 
 _ZERO = re.compile(r"0+(\.0*)?\s*(us|µs|ms|s|min|h|d)?")
 
 
-def _reads(parse: Callable[[Any], float]) -> BeforeValidator:
-    def validate(value: Any) -> float:
+def _reads(parse: Callable[[Any], object]) -> BeforeValidator:
+    def validate(value: Any) -> object:
         try:
             return parse(value)
-        except UnitError as error:
+        except BadInputError as error:
             raise ValueError(str(error)) from None
 
     return BeforeValidator(validate)
@@ -49,6 +51,16 @@ def _number(value: Any) -> float:
     return number
 
 
+def _time(value: Any) -> datetime:
+    try:
+        time = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise UnitError(value, expected="a time such as 2026-11-16T12:00:00Z") from None
+    if time.utcoffset() is None:
+        raise BadInputError(f"{value!r} has no timezone; for UTC write {time.isoformat()}Z")
+    return time
+
+
 def _written_as(description: str, *examples: str | float) -> WithJsonSchema:
     return WithJsonSchema(
         {"type": ["string", "number"], "description": description, "examples": list(examples)}
@@ -68,3 +80,15 @@ Count = Annotated[int, _reads(_whole), _written_as("a whole number", 128, "1.2M"
 Quota = Annotated[int, _reads(_or_zero(_whole)), _written_as("a whole number, or 0", 0, 256)]
 Fraction = Annotated[float, _reads(units.parse_fraction), _written_as("a fraction", 0.95, "95%")]
 Number = Annotated[float, _reads(_number), _written_as("a number", -0.2, "1e-3")]
+Time = Annotated[
+    datetime,
+    _reads(_time),
+    WithJsonSchema({"type": "string", "description": "a time with its timezone",
+                    "format": "date-time", "examples": ["2026-11-16T12:00:00Z"]}),
+]  # fmt: skip
+PoolName = Annotated[
+    Pool,
+    _reads(lambda value: Pool.parse(str(value))),
+    WithJsonSchema({"type": "string", "description": "TYPE@ZONE/MARKET",
+                    "pattern": f"^{POOL_PATTERN}$", "examples": ["g5.xlarge@use1-az4/spot"]}),
+]  # fmt: skip

@@ -1,6 +1,7 @@
 """Read a job file: every complaint names the file, the line and what to change."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
@@ -12,8 +13,14 @@ from pydantic_core import ErrorDetails
 from spotwright.adapters.jobfile import schema
 from spotwright.adapters.jobfile.to_domain import job_specs
 from spotwright.adapters.jobfile.yaml_tree import YamlTree, parse_yaml
-from spotwright.domain.errors import JobFileError, UnknownNameError, nearest_name
+from spotwright.domain.errors import (
+    JobFileError,
+    PinnedPoolError,
+    UnknownNameError,
+    nearest_name,
+)
 from spotwright.domain.job import JobSpec
+from spotwright.domain.pins import pin_clashes
 
 _MAX_BYTES = 1_000_000
 
@@ -40,11 +47,15 @@ class LoadedJob:
         problem = f"it has no workload {model!r}" if model else "it has several workloads"
         raise JobFileError(f"{problem}; choose one with --model: {models}", path=self.tree.path)
 
-    def locate(self, error: UnknownNameError) -> JobFileError:
-        """Point an unknown name at the line of the file that uses it."""
-        return JobFileError(
-            str(error), path=self.tree.path, line=self.tree.line_of_text(error.name)
-        )
+    def locate(self, error: UnknownNameError | PinnedPoolError) -> JobFileError:
+        """Point an unknown name or a pin at the line of the file that has it."""
+        if isinstance(error, PinnedPoolError):
+            line: int | None = _line_of_pin(error, self.tree)
+        else:
+            line = self.tree.line_of_text(error.name) or self.tree.line_where(
+                lambda text: error.name in re.split("[@/]", text)  # the type or zone of a pool
+            )
+        return JobFileError(str(error), path=self.tree.path, line=line)
 
 
 def read_job_file(path: Path) -> LoadedJob:
@@ -60,9 +71,21 @@ def parse_job(text: str, *, path: str) -> LoadedJob:
     except ValidationError as error:
         raise _job_file_error(error, tree) from None
     try:
-        return LoadedJob(job_specs(file), tree)
+        loaded = LoadedJob(job_specs(file), tree)
     except ValueError as error:  # a rule of the domain that the schema does not have
         raise JobFileError(str(error), path=path) from error
+    _refuse_clashing_pins(loaded)
+    return loaded
+
+
+def _refuse_clashing_pins(loaded: LoadedJob) -> None:
+    clashes = [clash for spec in loaded.specs.values() for clash in pin_clashes(spec.limits)]
+    if clashes:
+        raise _together({(_line_of_pin(c, loaded.tree), str(c)) for c in clashes}, loaded.tree)
+
+
+def _line_of_pin(error: PinnedPoolError, tree: YamlTree) -> int:
+    return tree.line_of(("limits", "pin_pools", error.pool))
 
 
 def _text(path: Path) -> str:
@@ -81,16 +104,19 @@ def _text(path: Path) -> str:
 
 
 def _job_file_error(error: ValidationError, tree: YamlTree) -> JobFileError:
-    located = [(tree.line_of(e["loc"]), _complaint(e)) for e in error.errors()]
-    located.sort()
-    (line, first), others = located[0], located[1:]
+    return _together([(tree.line_of(e["loc"]), _complaint(e)) for e in error.errors()], tree)
+
+
+def _together(located: Collection[tuple[int, str]], tree: YamlTree) -> JobFileError:
+    """Tell every complaint, each with its line."""
+    (line, first), *others = sorted(located)
     rest = "".join(f"\n{tree.path}:{where}: {what}" for where, what in others)
     return JobFileError(first + rest, path=tree.path, line=line)
 
 
 def _complaint(error: ErrorDetails) -> str:
     *parents, last = error["loc"] or ("job",)
-    where = ".".join(str(step) for step in error["loc"])
+    where = ".".join(str(step) for step in error["loc"] if step != "[key]")
     if error["type"] == "extra_forbidden":
         known = _keys_at(schema.JobFile, parents)
         nearest = nearest_name(str(last), known)

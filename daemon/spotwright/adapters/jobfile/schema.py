@@ -1,8 +1,17 @@
 """The shape of a job file: its keys as people write them; `to_domain` gives them units."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from spotwright.adapters.jobfile.quantities import (
     Amount,
@@ -13,8 +22,10 @@ from spotwright.adapters.jobfile.quantities import (
     Flops,
     Fraction,
     Number,
+    PoolName,
     Quota,
     Rate,
+    Time,
     Usd,
 )
 from spotwright.domain.hardware import Cloud, Precision
@@ -341,6 +352,23 @@ class GoalSection(Section):
         return self
 
 
+class CoolDownSection(Section):
+    """A pool that is left out for a while."""
+
+    pool: PoolName
+    until: Time
+
+
+def _form_of_exclusion(entry: Any) -> str:
+    return "cool-down" if isinstance(entry, dict) else "pool"
+
+
+ExcludedPool = Annotated[
+    Annotated[PoolName, Tag("pool")] | Annotated[CoolDownSection, Tag("cool-down")],
+    Discriminator(_form_of_exclusion),
+]
+
+
 class LimitsSection(Section):
     """What may be rented."""
 
@@ -352,12 +380,21 @@ class LimitsSection(Section):
     gpus: list[str] = Field([], min_length=1)
     markets: list[Market] = Field(list(Market), min_length=1)
     exclude_types: list[str] = []
+    exclude_pools: list[ExcludedPool] = Field(
+        [], description="for ever, or until a time while a pool cools down"
+    )
+    pin_pools: dict[PoolName, Count] = Field(
+        {},
+        description="workers that every fleet has at least, by pool",
+        json_schema_extra={"additionalProperties": False},
+    )
     parameter_server_types: list[str] = Field([], min_length=1)
     spot_parameter_servers: bool = False
+    max_parameter_servers: Count = 4
     max_count: dict[str, Quota] = Field({}, description="nodes, by instance type; 0 for none")
     max_count_per_pool: Count | None = None
     max_vcpus: dict[Market, dict[str, Quota]] = Field(
-        {}, description="vCPU quota by market and AWS quota class"
+        {}, description="vCPU quota in each region, by market and AWS quota class"
     )
     max_nodes: Count = 64
     max_pools: Count | None = None
@@ -366,6 +403,15 @@ class LimitsSection(Section):
     max_usd_per_hour: dict[Market, Usd] = Field({}, description="of the whole fleet, by market")
     placement: Placement | None = Field(None, description="all-reduce: one-zone unless given")
     network: NetworkRate = NetworkRate.BASELINE
+
+    @field_validator("exclude_pools")
+    @classmethod
+    def _each_pool_once(cls, entries: list[ExcludedPool]) -> list[ExcludedPool]:
+        pools = [e.pool if isinstance(e, CoolDownSection) else e for e in entries]
+        twice = sorted(str(pool) for pool in set(pools) if pools.count(pool) > 1)
+        if twice:
+            raise ValueError(f"{', '.join(twice)} is given twice: keep one")
+        return entries
 
 
 class JobFile(Section):

@@ -1,8 +1,12 @@
 """From the keys people write to domain values."""
 
+from collections.abc import Sequence
+from datetime import datetime
+
 from spotwright.adapters.jobfile import schema
 from spotwright.domain import workload as work
 from spotwright.domain.job import Goal, JobSpec, Limits, Placement, Target, TargetKind
+from spotwright.domain.offer import Pool
 
 
 def job_specs(file: schema.JobFile) -> dict[str, JobSpec]:
@@ -232,8 +236,11 @@ def _limits(section: schema.LimitsSection, strategy: work.Strategy) -> Limits:
         gpus=frozenset(section.gpus),
         markets=frozenset(section.markets),
         excluded_types=frozenset(section.exclude_types),
+        excluded_pools=_excluded_pools(section.exclude_pools),
+        min_count_by_pool=section.pin_pools,
         parameter_server_types=frozenset(section.parameter_server_types),
         spot_parameter_servers=section.spot_parameter_servers,
+        max_parameter_servers=section.max_parameter_servers,
         max_count_by_type=section.max_count,
         max_count_per_pool=section.max_count_per_pool,
         max_vcpus={
@@ -248,4 +255,11 @@ def _limits(section: schema.LimitsSection, strategy: work.Strategy) -> Limits:
         max_usd_per_hour=section.max_usd_per_hour,
         placement=section.placement or usual,
         network=section.network,
+    )
+
+
+def _excluded_pools(entries: Sequence[schema.ExcludedPool]) -> dict[Pool, datetime | None]:
+    return dict(
+        (entry.pool, entry.until) if isinstance(entry, schema.CoolDownSection) else (entry, None)
+        for entry in entries
     )

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from datetime import datetime
 from typing import Any
 
 import yaml
 
 from spotwright.domain import workload as work
 from spotwright.domain.job import Goal, JobSpec, Limits, Placement
+from spotwright.domain.offer import Pool
 
 Section = dict[str, Any]
 
@@ -256,6 +258,8 @@ def _usual_placement(strategy: work.Strategy) -> Placement:
 _LIMIT_KEYS = {
     "instance_types": "types",
     "excluded_types": "exclude_types",
+    "excluded_pools": "exclude_pools",
+    "min_count_by_pool": "pin_pools",
     "max_count_by_type": "max_count",
     "min_on_demand_fraction": "min_on_demand",
     "max_price_by_type_usd_per_hour": "max_price",
@@ -268,11 +272,19 @@ def _plain(name: str, value: Any) -> Any:
         for (quota_class, market), count in sorted(value.items()):
             nested.setdefault(str(market), {})[quota_class] = count
         return nested
+    if name == "excluded_pools":
+        return [_excluded_pool(pool, value[pool]) for pool in sorted(value)]
     if isinstance(value, frozenset):
         return sorted(str(item) for item in value)
     if isinstance(value, Mapping):
         return {str(key): item for key, item in sorted(value.items())}
     return value if isinstance(value, bool | int | float) else str(value)
+
+
+def _excluded_pool(pool: Pool, until: datetime | None) -> str | Section:
+    if until is None:
+        return str(pool)
+    return {"pool": str(pool), "until": until.isoformat().replace("+00:00", "Z")}
 
 
 def _given(**items: Any) -> Section:

@@ -4,7 +4,7 @@ Scalars stay the text that was written: the schema decides what they mean. So `n
 `1:30` is not ninety and a duplicate key is an error, none of which YAML 1.1 grants.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import yaml
@@ -37,11 +37,15 @@ class YamlTree:
 
     def line_of_text(self, text: str) -> int | None:
         """Return the first line where `text` stands as a key or a value."""
+        return self.line_where(lambda found: found == text)
+
+    def line_where(self, holds: Callable[[str], bool]) -> int | None:
+        """Return the line of the first key or value of which something holds."""
         stack = [self.root]
         while stack:
             node = stack.pop()
             if isinstance(node, yaml.ScalarNode):
-                if node.value == text:
+                if holds(node.value):
                     return int(node.start_mark.line) + 1
             elif isinstance(node, yaml.MappingNode):
                 stack.extend(part for pair in reversed(node.value) for part in reversed(pair))
