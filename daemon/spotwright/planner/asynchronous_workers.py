@@ -1,0 +1,215 @@
+"""What is known of n asynchronous workers, and the boxes their fleets are cut into."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotwright.domain.job import TargetKind
+from spotwright.domain.workload import Contention, NoiseScaleLaw, SpotdnnLoss
+from spotwright.perfmodel.asp_ps import AspPsModel
+from spotwright.perfmodel.convergence import Progress, updates_to_goal
+from spotwright.planner.context import Context
+from spotwright.planner.queueing_bound import QueueingBound
+
+Floats = NDArray[np.float64]
+Range = tuple[float, float]
+
+EPS = 1e-9
+_RENT_STEPS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Fleets of n workers between these values."""
+
+    n: int
+    lower: Floats
+    upper: Floats
+    fastest: Range
+    samples: Range
+    batch: Range
+    squares: Range
+    wait: Range
+    full_wait: Range
+    link: tuple[int, int]  # indices of the shortest visit, fastest first
+    hazard: Range
+
+
+class Line(NamedTuple):
+    """value + slope * S."""
+
+    value: float
+    slope: float
+
+
+class AsynchronousWorkers:
+    """The workers of one context, as any number of them behaves.
+
+    Attributes:
+        context: where they stand.
+        batch: samples per step of a worker of each class.
+        feed_s: seconds in which it is fed one step's samples.
+        visit_s: seconds it needs alone to move all parameters one way.
+        links: the visits there are, shortest first.
+        per_step: time is counted by steps (a loss, steps), not by samples.
+        spotdnn: the loss law, if it is spotDNN's.
+        queueing: workers wait for each other at the servers.
+        uses_batch: boxes hold the weighted batch.
+    """
+
+    def __init__(self, context: Context) -> None:
+        """Prepare the rates of every class."""
+        model = context.evaluator.model
+        assert isinstance(model, AspPsModel)
+        self.context, self.model = context, model
+        self.batch, self.feed_s = model.batch[:, 0], model.feed_s[:, 0]
+        self.visit_s = model.visit_s[:, 0]
+        self.pools = len(context.workers)
+        target = context.job.goal.target
+        self.per_step = target.kind in (TargetKind.LOSS, TargetKind.STEPS)
+        law = context.job.workload.convergence if target.kind is TargetKind.LOSS else None
+        self.spotdnn = law if isinstance(law, SpotdnnLoss) else None
+        self.links = sorted(model.servers)
+        fastest = model.servers[self.links[0]] if self.links else None
+        self.queueing = fastest is not None and math.isfinite(fastest.rates[0])
+        law_of_batch = isinstance(law, SpotdnnLoss | NoiseScaleLaw)
+        # Samples/s are at most steps/s times the weighted batch, and a queue bounds the steps.
+        self.uses_batch = law_of_batch or (self.queueing and not self.per_step)
+        serving = context.job.workload.parameter_serving
+        self._crowding = serving is not None and serving.contention is Contention.SPOTDNN
+        self._lone: dict[int, Floats] = {}  # by n where crowding slows everyone down, else by 0
+        self._rates_at: dict[int, tuple[float, float]] = {}
+        self._rents: dict[int, float] = {}
+        self._steps_at: dict[int, float] = {}
+        self._queues: dict[int, QueueingBound] = {}
+
+    def lone_s(self, n: int) -> Floats:
+        """Return the step of one worker of each class among n, waiting left out."""
+        key = n if self._crowding else 0
+        if key not in self._lone:
+            self._lone[key] = self.model.lone_step_s(n)
+        return self._lone[key]
+
+    def queues_at(self, n: int) -> bool:
+        """Tell whether n workers wait for each other."""
+        return (
+            bool(self.links) and n > 1 and math.isfinite(self.model.servers[self.links[0]].rates[0])
+        )
+
+    def queue(self, n: int) -> QueueingBound:
+        """Return how fast n workers at the servers can be."""
+        if n not in self._queues:
+            servers = [self.model.servers[link] for link in self.links]
+            self._queues[n] = QueueingBound(servers, n)
+        return self._queues[n]
+
+    def updates(self, n: int, batch: float, coefficient: float) -> float:
+        """Return j (or W, samples) at a weighted batch and an R."""
+        law, job = self.spotdnn, self.context.job
+        if law is not None:  # asked for a dozen times per box
+            crowd = math.sqrt((coefficient + law.c4) * n)
+            above_floor = job.goal.target.value - law.floor_loss
+            return max((law.c2 * batch + law.c3) * crowd / above_floor - law.c1, 1.0)
+        progress = Progress(
+            weighted_batch=np.array([batch]),
+            worker_count=np.array([float(n)]),
+            coefficient=np.array([coefficient]),
+            asynchronous=True,
+        )
+        updates = float(updates_to_goal(job.workload, job.goal.target, progress)[0])
+        return updates if self.per_step else updates * batch
+
+    def best_rates(self, n: int) -> tuple[float, float]:
+        """Return the largest rate of a worker, and the least price per rate."""
+        key = n if self._crowding else 0
+        if key not in self._rates_at:
+            seconds = np.maximum(self.lone_s(n), self.feed_s)
+            rates = (1.0 if self.per_step else self.batch) / seconds
+            self._rates_at[key] = (float(rates.max()), float((self.context.price / rates).min()))
+        return self._rates_at[key]
+
+    def least_rent(self, n: int) -> float:
+        """Return the least rent per step, P / y, of n workers within the pools' limits."""
+        if n not in self._rents:
+            prices, upper = self.context.price, np.minimum(self.context.limits.upper, n)
+            rates = 1 / np.maximum(self.lone_s(n), self.feed_s)
+            base = self.context.servers_usd_per_hour
+            ratio = float((prices * n).max() + base) / float(rates.min() * n)
+            for _ in range(_RENT_STEPS):  # Dinkelbach: fill up with what is worth most at the ratio
+                order = np.argsort(prices - ratio * rates, kind="stable")
+                taken = np.diff(np.minimum(np.cumsum(upper[order]), n), prepend=0.0)
+                last = ratio
+                ratio = (base + float(prices[order] @ taken)) / float(rates[order] @ taken)
+                if ratio >= last * (1 - EPS):
+                    break
+            else:  # not there yet: the cheapest rate of all holds too
+                ratio = float(((prices * n + base) / (rates * n)).min())
+            self._rents[n] = ratio * (1 - 1e-6) / 3600
+        return self._rents[n]
+
+    def most_steps(self, n: int) -> float:
+        """Return the largest steps/s of n workers."""
+        if n not in self._steps_at:
+            rates = 1 / np.maximum(self.lone_s(n), self.feed_s)
+            order = np.argsort(-rates, kind="stable")
+            upper = np.minimum(self.context.limits.upper, n)[order]
+            taken = np.diff(np.minimum(np.cumsum(upper), n), prepend=0.0)
+            most = float(rates[order] @ taken)
+            if self.queues_at(n):
+                most = min(most, float(self.queue(n).capacity.max()))
+            self._steps_at[n] = most
+        return self._steps_at[n]
+
+    def rates(self, box: Box) -> tuple[Floats, Floats]:
+        """Return the least and the largest steps/s of one worker of each class."""
+        lone_s = self.lone_s(box.n)
+        return (
+            1 / np.maximum(lone_s + box.wait[1], self.feed_s),
+            1 / np.maximum(lone_s + box.wait[0], self.feed_s),
+        )
+
+    def coefficient(self, box: Box) -> float:
+        """Return the least R in a box."""
+        if self.spotdnn is None:
+            return 0.0
+        least = least_coefficient(box.n, box.fastest[1], box.samples[0], box.squares[0])
+        return max(least, self.spotdnn.coefficient_range[0])
+
+    def tangent(self, box: Box, s: float) -> Line:
+        """Return a line in S above the speed at every link of the box, near S = s.
+
+        Which link is fastest depends on S; where there are several, the line joins the highest of
+        their tangents at either end of what S can be.
+        """
+        z, links = box.full_wait[0], slice(box.link[0], box.link[1] + 1)
+        rates = 1 / (self.lone_s(box.n)[box.upper > 0] + z)
+        low, high = box.n * float(rates.min()), box.n * float(rates.max())
+        s = min(max(s, low), high)  # beyond, no fleet of the box is
+        speeds, slopes = self.queue(box.n).speeds(s, z, links)
+        values = speeds - slopes * s
+        if len(values) == 1 or high <= low * (1 + EPS):
+            best = int(np.argmax(speeds))
+            return Line(float(values[best]), float(slopes[best]))
+        at_low = float((values + slopes * low).max())
+        at_high = float((values + slopes * high).max())
+        slope = (at_high - at_low) / (high - low)
+        return Line(at_low - slope * low, slope)
+
+    def link_of(self, x: Floats) -> int:
+        """Return the index of the shortest visit among the pools in use."""
+        shortest = float(self.visit_s[x > 1e-6].min())
+        return int(np.searchsorted(self.links, shortest * (1 - EPS)))
+
+
+def least_coefficient(n: int, fastest: float, samples: float, squares: float) -> float:
+    """Return the least R of n workers, none faster than `fastest`, at least so many samples/s."""
+    if n == 1:
+        return 0.0
+    share = min(1.0, fastest / samples)
+    by_share = (1 - share) * math.sqrt(n / (n - 1))
+    at = max(samples, squares / fastest)
+    by_squares = 1 - 2 * fastest / at + squares / at**2
+    return max(by_share, math.sqrt(max(by_squares, 0.0)))

@@ -1,0 +1,1 @@
+"""What others would rent: the papers' searches on our model, to compare with and to test by."""

@@ -1,0 +1,137 @@
+"""Plans that keep their deadline with a given probability, interruptions being random.
+
+Two things are asked of a fleet: that its expected duration keeps the deadline, and that enough of
+its simulated runs do. The search knows the first. If the second fails, it is repeated with a cut:
+fleets must be expected to end earlier, by as much as the runs of the failed fleet spread. A fleet
+without spot nodes is certain, so the best of those competes. The bound of the first search holds
+for every fleet of which both are true; that none is sure enough is not proved by cuts.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from spotwright.domain.fleet import Fleet
+from spotwright.domain.plan import Objective
+from spotwright.domain.workload import Strategy
+from spotwright.perfmodel.predict import predict
+from spotwright.perfmodel.spot_simulation import simulate_run_s
+from spotwright.planner.problem import Problem, Solution, Watch
+from spotwright.planner.solve import solve
+
+_MOST_CUTS = 6
+_MARGIN = 1 - 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SureSolution:
+    """A solution, and how surely it keeps the deadline."""
+
+    solution: Solution
+    deadline_probability: float | None  # None: no deadline, or no fleet
+    best_probability: float | None  # of the fleets that were tried; what can be had
+
+
+def solve_surely(
+    problem: Problem,
+    *,
+    objective: Objective = Objective.COST,
+    gap_fraction: float = 1e-3,
+    watch: Watch | None = None,
+    start: Sequence[Fleet] = (),
+) -> SureSolution:
+    """Find the best fleet that keeps the deadline with the job's confidence."""
+    asked = _Asked(problem, objective, gap_fraction, watch or Watch())
+    first = asked.solved(problem, start)
+    if first.fleet is None or problem.job.goal.deadline_s is None:
+        return SureSolution(solution=first, deadline_probability=None, best_probability=None)
+    chance, needed_s = _simulated(problem, first)
+    if chance >= problem.job.goal.confidence_fraction:
+        return SureSolution(solution=first, deadline_probability=chance, best_probability=chance)
+    return asked.cut(first, chance, needed_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is searched for."""
+
+    problem: Problem
+    objective: Objective
+    gap_fraction: float
+    watch: Watch
+
+    def solved(self, problem: Problem, start: Sequence[Fleet] = ()) -> Solution:
+        """Search a problem."""
+        return solve(
+            problem,
+            objective=self.objective,
+            gap_fraction=self.gap_fraction,
+            watch=self.watch,
+            start=start,
+        )
+
+    def cut(self, first: Solution, chance: float, needed_s: float) -> SureSolution:
+        """Search again with earlier deadlines until a fleet is sure enough."""
+        goal = self.problem.job.goal
+        assert goal.deadline_s is not None
+        sure = self._certain()
+        best_chance, deadline_s, found = max([chance, *(c for c, _ in sure)]), math.inf, first
+        for _ in range(_MOST_CUTS):
+            spread = needed_s / goal.deadline_s
+            deadline_s = min(found.duration_s / spread, found.duration_s * _MARGIN, deadline_s)
+            if deadline_s <= 0 or self.watch.stopped():
+                break
+            job = replace(self.problem.job, goal=replace(goal, deadline_s=deadline_s))
+            found = self.solved(replace(self.problem, job=job))
+            if found.fleet is None:
+                break
+            chance, needed_s = _simulated(self.problem, found)
+            best_chance = max(best_chance, chance)
+            if chance >= goal.confidence_fraction:
+                sure.append((chance, found))
+                break
+        return self._best(sure, first, best_chance)
+
+    def _certain(self) -> list[tuple[float, Solution]]:
+        """Return the best fleet that nothing is taken from, if there is one."""
+        steady = self.problem.on_demand()
+        if not steady.worker_offers:
+            return []
+        found = self.solved(steady)
+        return [(1.0, found)] if found.fleet is not None else []
+
+    def _best(
+        self, sure: Sequence[tuple[float, Solution]], first: Solution, best_chance: float
+    ) -> SureSolution:
+        if not sure:
+            nothing = replace(
+                first, fleet=None, cost_usd=math.inf, duration_s=math.inf, complete=False
+            )
+            return SureSolution(
+                solution=nothing, deadline_probability=None, best_probability=best_chance
+            )
+        chance, chosen = min(sure, key=lambda pair: pair[1].value(self.objective))
+        proved = chosen.value(self.objective) * (1 - self.gap_fraction) <= first.lower_bound
+        solution = replace(
+            chosen, lower_bound=first.lower_bound, complete=first.complete and proved
+        )
+        return SureSolution(
+            solution=solution, deadline_probability=chance, best_probability=best_chance
+        )
+
+
+def _simulated(problem: Problem, solution: Solution) -> tuple[float, float]:
+    """Return the share of runs that end in time, and the time in which enough of them end."""
+    fleet, goal = solution.fleet, problem.job.goal
+    assert fleet is not None
+    assert goal.deadline_s is not None
+    if problem.job.workload.strategy is Strategy.SERVERLESS:
+        return 1.0, solution.duration_s
+    prediction = predict(problem.job, fleet, problem.gpu_facts)
+    work_s = prediction.steps_to_goal * prediction.iteration_s.mid
+    runs_s = np.sort(simulate_run_s(problem.job.workload, fleet, work_s=work_s))
+    enough = math.ceil(goal.confidence_fraction * len(runs_s)) - 1
+    needed_s = float(runs_s[max(enough, 0)])
+    return float((runs_s <= goal.deadline_s * (1 + 1e-9)).mean()), needed_s

@@ -1,0 +1,154 @@
+"""A linear program over node counts, solved by OR-Tools; bounds are recomputed from its duals.
+
+    minimise    objective . x + constant
+    subject to  low <= rows . x <= high,   lower <= x <= upper
+
+For any multipliers m of the rows, objective . x >= m . b + sum_i min over [lower, upper] of
+(objective - m . rows)_i x_i, where b is low where m > 0 and high where m < 0. The bound in use is
+this one, at the multipliers the solver found: it holds whatever the solver's tolerances are. That a
+program has no solution at all is the solver's word, within its tolerances; rows are eased for that.
+
+Why GLOP, filled from arrays: docs/decisions/0005-planner.md; `make bench-planner` measures again.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ortools.linear_solver.python import model_builder_helper  # model_builder imports pandas
+from scipy.sparse import csr_matrix
+
+from spotwright.domain.errors import SolverGaveUpError
+
+Floats = NDArray[np.float64]
+
+_TOLERANCE = 1e-7
+_EASE = 10.0  # times the tolerance: solvers call programs empty that hold a point by a hair
+# Far beyond what programs take; GLOP was seen to cycle for ever on a badly scaled one. Counted in
+# steps, not seconds, so that the same program always has the same answer.
+_LIMITS = {"glop": "max_number_of_iterations: 5000", "scip": "limits/nodes = 20000"}
+_OPTIMAL = model_builder_helper.SolveStatus.OPTIMAL
+_INFEASIBLE = model_builder_helper.SolveStatus.INFEASIBLE
+
+
+@dataclass(frozen=True, slots=True)
+class LinearProgram:
+    """The program; rows may be unbounded on either side."""
+
+    objective: Floats
+    constant: float
+    rows: Floats  # (rows, columns)
+    low: Floats
+    high: Floats
+    lower: Floats
+    upper: Floats
+
+    def relaxed(self, hot: NDArray[np.bool_]) -> "Optimum | None":
+        """Solve with fractions allowed; None: no solution.
+
+        Most rows never bind. Only those marked in `hot` are given to the solver; one that its
+        solution breaks is marked, and the rest is solved again.
+
+        Raises:
+            SolverGaveUpError: neither an optimum nor a proof that there is none.
+        """
+        columns = np.flatnonzero((self.upper > 0) | (self.lower > 0))
+        point = np.zeros(len(self.objective))
+        while True:
+            rows = np.flatnonzero(hot)
+            solver = self._solved("glop", rows=rows, columns=columns)
+            if solver is None:
+                return None
+            point[columns] = solver.variable_values()
+            sums = self.rows @ point
+            broken = (sums > self.high + _slack(self.high)) | (sums < self.low - _slack(self.low))
+            broken &= ~hot
+            if not broken.any():
+                multipliers = np.zeros(len(self.low))
+                multipliers[rows] = solver.dual_values()
+                return Optimum(point, multipliers)
+            hot |= broken
+
+    def whole(self, integral: NDArray[np.intp]) -> Floats | None:
+        """Solve with whole numbers in the columns `integral`; None: no solution."""
+        rows, columns = np.arange(len(self.low)), np.arange(len(self.objective))
+        # SCIP was seen to call a box empty that held a fleet to the last bit: rows near 1 cure it.
+        scale = np.maximum(np.abs(self.rows).max(axis=1), 1e-12)
+        scaled = replace(
+            self, rows=self.rows / scale[:, None], low=self.low / scale, high=self.high / scale
+        )
+        solver = scaled._solved("scip", rows=rows, columns=columns, integral=integral)
+        return None if solver is None else np.asarray(solver.variable_values())
+
+    def bound(self, multipliers: Floats) -> tuple[float, Floats]:
+        """Return a lower bound of the optimum, and the reduced costs it was made with."""
+        limits = np.where(multipliers > 0, self.low, self.high)
+        active = np.isfinite(limits)  # rounding may leave a multiplier where there is no limit
+        multipliers = np.where(active, multipliers, 0.0)
+        reduced = self.objective - multipliers @ self.rows
+        least = np.where(reduced > 0, self.lower, self.upper)
+        bound = reduced @ least + multipliers[active] @ limits[active] + self.constant
+        return float(bound), reduced
+
+    def with_row(self, row: Floats, high: float) -> "LinearProgram":
+        """Add row . x <= high."""
+        return replace(
+            self,
+            rows=np.vstack((self.rows, row)),
+            low=np.append(self.low, -np.inf),
+            high=np.append(self.high, high),
+        )
+
+    def _solved(
+        self,
+        name: str,
+        *,
+        rows: NDArray[np.intp],
+        columns: NDArray[np.intp],
+        integral: NDArray[np.intp] | tuple[()] = (),
+    ) -> model_builder_helper.ModelSolverHelper | None:
+        if (self.lower > self.upper).any() or (self.low > self.high).any():
+            return None
+        width = len(columns)
+        matrix = csr_matrix(
+            (
+                self.rows[np.ix_(rows, columns)].ravel(),
+                np.tile(np.arange(width, dtype=np.int32), len(rows)),
+                np.arange(0, len(rows) * width + 1, width, dtype=np.int32),
+            ),
+            shape=(len(rows), width),
+        )
+        model: Any = model_builder_helper.ModelBuilderHelper()  # its stubs name other types
+        model.fill_model_from_sparse_data(
+            self.lower[columns],
+            self.upper[columns],
+            self.objective[columns],
+            (self.low - _EASE * _slack(self.low))[rows],
+            (self.high + _EASE * _slack(self.high))[rows],
+            matrix,
+        )
+        for i in integral:
+            model.set_var_integrality(int(i), True)
+        solver = model_builder_helper.ModelSolverHelper(name)
+        solver.set_solver_specific_parameters(_LIMITS[name])
+        solver.solve(model)
+        if solver.status() == _INFEASIBLE:
+            return None
+        if solver.status() != _OPTIMAL:
+            raise SolverGaveUpError(f"{name} ended as {solver.status()}, {len(rows)} x {width}")
+        return solver
+
+
+def _slack(limits: Floats) -> Floats:
+    """Return what a row may be off by, for the solver's tolerances."""
+    finite = np.where(np.isfinite(limits), limits, 0.0)
+    return _TOLERANCE * np.maximum(1.0, np.abs(finite))
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """Where a relaxation is smallest, and the multipliers that prove it."""
+
+    point: Floats
+    multipliers: Floats

@@ -1,0 +1,106 @@
+"""All whole fleets that a relaxation leaves, when they are few.
+
+A linear bound c . x >= bound + sum_i |r_i| * (steps of x_i away from where r_i wants it) rules out
+every fleet whose steps cost more than the slack -bound. Fleets are built up column by column,
+dearest steps first, as long as they can still get to the number of nodes asked for.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_TOLERANCE = 1e-9
+_OPTIMISM = 0.5  # in logarithms: the guess of how many fleets there are is often too high
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Fleets near one fleet."""
+
+    home: Floats
+    moving: NDArray[np.intp]  # pools whose counts differ
+    steps: Floats  # by how many nodes, (moving pools, fleets)
+
+    def sums(self, rows: Floats) -> Floats:
+        """Return rows . x of every fleet, (rows, fleets)."""
+        sums: Floats = (rows @ self.home)[:, None] + rows[:, self.moving] @ self.steps
+        return sums
+
+    def fleets(self, kept: NDArray[np.bool_]) -> Floats:
+        """Return some of the fleets whole, (pools, fleets)."""
+        whole = np.repeat(self.home[:, None], int(kept.sum()), axis=1)
+        whole[self.moving] += self.steps[:, kept]
+        return whole
+
+
+def enumerate_fleets(
+    reduced: Floats,
+    slack: float,
+    *,
+    lower: Floats,
+    upper: Floats,
+    node_range: tuple[int, int],
+    most: int,
+) -> "Moves | None":
+    """Return every fleet within the slack; None: more than `most`.
+
+    Args:
+        reduced: reduced cost of one node of each column.
+        slack: how much all steps together may cost.
+        lower: least nodes of each column.
+        upper: most nodes of each column.
+        node_range: least and most nodes of a fleet.
+        most: fleets beyond which it does not pay.
+    """
+    home = np.where(reduced > 0, lower, upper)
+    price = np.abs(reduced)
+    reach = np.minimum(upper - lower, _steps(price, slack))
+    if not _is_small(reach, most):
+        return None
+    low_n, high_n = node_range
+    direction = np.where(reduced > 0, 1.0, -1.0)
+    moving = np.flatnonzero(reach > 0)
+    moving = moving[np.argsort(-price[moving], kind="stable")]
+    # what the columns not yet placed can still add or take away
+    gains = np.where(direction > 0, reach, 0.0)[moving]
+    losses = np.where(direction < 0, reach, 0.0)[moving]
+    gain_left = np.append(np.cumsum(gains[::-1])[::-1], 0.0)
+    loss_left = np.append(np.cumsum(losses[::-1])[::-1], 0.0)
+    steps = np.zeros((0, 1))
+    nodes, spent = np.array([home.sum()]), np.zeros(1)
+    for k, i in enumerate(moving):
+        options = np.arange(reach[i] + 1)
+        nodes_next = (nodes[:, None] + direction[i] * options).ravel()
+        spent_next = (spent[:, None] + price[i] * options).ravel()
+        kept = np.flatnonzero(
+            (spent_next <= slack + _TOLERANCE * max(1.0, slack))
+            & (nodes_next + gain_left[k + 1] >= low_n - 0.5)
+            & (nodes_next - loss_left[k + 1] <= high_n + 0.5)
+        )
+        if len(kept) > most:
+            return None
+        before, chosen = np.divmod(kept, len(options))
+        steps = np.vstack((steps[:, before], chosen))
+        nodes, spent = nodes_next[kept], spent_next[kept]
+    inside = (nodes >= low_n - 0.5) & (nodes <= high_n + 0.5)
+    return Moves(home, moving, direction[moving, None] * steps[:, inside])
+
+
+def _steps(price: Floats, slack: float) -> Floats:
+    """Return how many steps of each column alone the slack allows."""
+    with np.errstate(divide="ignore"):
+        return np.floor(
+            np.where(price > 0, (slack * (1 + _TOLERANCE) + _TOLERANCE) / price, np.inf)
+        )
+
+
+def _is_small(reach: Floats, most: int) -> bool:
+    """Guess, from the volume of the simplex that the slack leaves, whether it is worth a try."""
+    steps = np.sort(reach[reach > 0])[::-1]
+    dimension = np.arange(1, len(steps) + 1)
+    log_volume = float(np.log((steps + dimension) / dimension).sum())
+    return log_volume <= math.log(most) + _OPTIMISM

@@ -1,0 +1,189 @@
+"""From the rows of a box to what they prove.
+
+In a box, cost and time are both bounded below by ratios with one denominator D > 0, linear in x:
+
+    cost >= (cost . x + cost0) / D(x)          time >= (later . x + seconds) / D(x)
+
+so that a fleet which costs at most u obeys cost . x + cost0 - u D(x) <= 0: the objective of a
+linear program whose optimum above 0 proves that there is none. The other goal is a row. From the
+program's multipliers follow the least u at which a fleet may exist, which is the box's bound, and
+the whole fleets that are left (point_enumeration.py).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotwright.domain.errors import SolverGaveUpError
+from spotwright.domain.plan import Objective
+from spotwright.planner.branch_and_bound import Relaxed
+from spotwright.planner.linear_program import LinearProgram, Optimum
+from spotwright.planner.point_enumeration import Moves, enumerate_fleets
+
+Floats = NDArray[np.float64]
+
+_ROUNDING = 1e-6  # of a row's largest figure
+_LOWER_TARGETS = np.linspace(0.0, 1.0, 33)[1:]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ratios:
+    """Lower bounds of cost and time over one denominator, by column."""
+
+    cost: Floats
+    cost0: float
+    later: Floats
+    seconds: float
+    denominator: Floats
+    denominator0: float = 0.0
+
+    def at(self, x: Floats, objective: Objective) -> float:
+        """Return the bound of the objective at a point."""
+        below = self.denominator @ x + self.denominator0
+        if objective is Objective.COST:
+            return float((self.cost @ x + self.cost0) / below)
+        return float((self.later @ x + self.seconds) / below)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxRows:
+    """The rows that hold in a box; the first columns are pools, others are auxiliary.
+
+    The last row is spare: the question asked of the box puts the other goal there.
+    """
+
+    rows: Floats
+    low: Floats
+    high: Floats
+    lower: Floats
+    upper: Floats
+    node_range: tuple[int, int]
+    ratios: Ratios
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Whether a box holds a fleet within some caps."""
+
+    box: BoxRows
+    objective: Objective
+    cost_cap: float
+    time_cap: float
+
+    @property
+    def target(self) -> float:
+        """What the objective has to beat."""
+        return self.cost_cap if self.objective is Objective.COST else self.time_cap
+
+    def program(self) -> LinearProgram:
+        """Return the program whose optimum above 0 says no."""
+        box, ratios = self.box, self.box.ratios
+        below, below0 = ratios.denominator, ratios.denominator0
+        cost, seconds = (ratios.cost, ratios.cost0), (ratios.later, ratios.seconds)
+        asked, other, cap = (
+            (cost, seconds, self.time_cap)
+            if self.objective is Objective.COST
+            else (seconds, cost, self.cost_cap)
+        )
+        u = self.target if math.isfinite(self.target) else 0.0
+        box.low[-1], box.high[-1] = -np.inf, np.inf
+        if math.isfinite(cap):
+            box.rows[-1] = other[0] - cap * below
+            box.high[-1] = cap * below0 - other[1]
+        return LinearProgram(
+            objective=asked[0] - u * below,
+            constant=asked[1] - u * below0,
+            rows=box.rows,
+            low=box.low,
+            high=box.high,
+            lower=box.lower,
+            upper=box.upper,
+        )
+
+    def answer(
+        self, program: LinearProgram, optimum: Optimum, *, pools: int, most_fleets: int
+    ) -> Relaxed | None:
+        """Return what the multipliers prove; None: no such fleet."""
+        value, reduced = program.bound(optimum.multipliers)
+        asked = math.isfinite(self.target)
+        if asked and value > 0:
+            return None
+        moves = enumerate_fleets(
+            reduced[:pools],
+            -value if asked else math.inf,
+            lower=program.lower[:pools],
+            upper=program.upper[:pools],
+            node_range=self.box.node_range,
+            most=most_fleets,
+        )
+        return Relaxed(
+            bound=self._least_target(program, optimum.multipliers) if asked else 0.0,
+            promise=self.box.ratios.at(optimum.point, self.objective),
+            point=optimum.point,
+            fleets=None if moves is None else _kept(program, moves, pools),
+            program=program,
+            asked=asked,
+        )
+
+    def _least_target(self, program: LinearProgram, multipliers: Floats) -> float:
+        """Return the largest of some lower targets that the same multipliers rule out."""
+        ratios, targets = self.box.ratios, self.target * _LOWER_TARGETS
+        limits = np.where(multipliers > 0, program.low, program.high)
+        active = np.isfinite(limits)
+        kept = np.where(active, multipliers, 0.0)
+        eased = np.outer(self.target - targets, ratios.denominator)
+        reduced = program.objective - kept @ program.rows + eased
+        least = np.where(reduced > 0, program.lower, program.upper)
+        constant = program.constant + (self.target - targets) * ratios.denominator0
+        values = (reduced * least).sum(axis=1) + kept[active] @ limits[active] + constant
+        ruled_out = targets[values > 0]
+        return float(ruled_out.max()) if len(ruled_out) else 0.0
+
+
+def _kept(program: LinearProgram, moves: Moves, pools: int) -> Floats:
+    """Return the fleets that keep the rows; others are in other boxes, or no better.
+
+    Rows over auxiliary columns say nothing of a fleet by themselves.
+    """
+    only_pools = ~program.rows[:, pools:].any(axis=1)
+    rows = program.rows[only_pools, :pools]
+    low, high = program.low[only_pools, None], program.high[only_pools, None]
+    scale = _ROUNDING * np.abs(rows).max(axis=1, initial=1.0)[:, None]
+    sums = moves.sums(rows)
+    return moves.fleets(((sums >= low - scale) & (sums <= high + scale)).all(axis=0))
+
+
+def whole_fleet(relaxed: Relaxed, pools: int) -> tuple[Floats, bool] | None:
+    """Solve a box's program in whole nodes; None: it holds nothing within the caps.
+
+    Where the solver gives up, the relaxation's own point is returned, and False.
+    """
+    program = relaxed.program
+    if program is None:
+        return relaxed.point[:pools], False
+    try:
+        point = program.whole(np.arange(pools))
+    except SolverGaveUpError:
+        return relaxed.point[:pools], False
+    if point is None:
+        return None
+    value = program.objective @ point + program.constant
+    size = np.abs(program.objective) @ np.abs(point) + abs(program.constant)
+    if relaxed.asked and value > _ROUNDING * size:
+        return None
+    return np.round(point[:pools]), True
+
+
+def split_counts(lower: Floats, upper: Floats, x: Floats) -> list[tuple[Floats, Floats]]:
+    """Cut the counts of the pool that is furthest from a whole number; none: a single fleet."""
+    free = upper - lower >= 1
+    if not free.any():
+        return []
+    distance = np.where(free, np.abs(x - np.round(x)) + 1e-6 * (upper - lower), -1.0)
+    i = int(np.argmax(distance))
+    at = min(max(math.floor(x[i] + 1e-9), lower[i]), upper[i] - 1)
+    below, above = upper.copy(), lower.copy()
+    below[i], above[i] = at, at + 1
+    return [(lower, below), (above, upper)]

@@ -1,0 +1,121 @@
+"""The cheapest or the fastest fleet, with a proof."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotwright.domain.fleet import Fleet
+from spotwright.domain.offer import Pool
+from spotwright.domain.plan import Objective
+from spotwright.domain.workload import Strategy
+from spotwright.planner.asynchronous_boxes import AsynchronousSpace
+from spotwright.planner.branch_and_bound import Found, Incumbent, Space, search
+from spotwright.planner.context import Context
+from spotwright.planner.local_search import LocalSearch
+from spotwright.planner.placements import sites
+from spotwright.planner.problem import Problem, Solution, Watch
+from spotwright.planner.serverless import solve_serverless
+from spotwright.planner.synchronous_boxes import SynchronousSpace
+
+Floats = NDArray[np.float64]
+
+_STARTS = 8  # contexts in which good fleets are looked for before the search begins
+
+
+def solve(
+    problem: Problem,
+    *,
+    objective: Objective = Objective.COST,
+    gap_fraction: float = 1e-3,
+    watch: Watch | None = None,
+    start: Sequence[Fleet] = (),
+) -> Solution:
+    """Find the fleet that costs least within the deadline, or is fastest within the budget.
+
+    Both goals hold in either case: cost stays within the budget, the expected duration within the
+    deadline. `start` are fleets to begin with, such as one that runs already.
+    """
+    watch = watch or Watch()
+    if problem.job.workload.strategy is Strategy.SERVERLESS:
+        return solve_serverless(problem, objective=objective, watch=watch)
+    known = [nodes for nodes in (problem.running.nodes, *map(_nodes, start)) if nodes]
+    contexts = _contexts(problem, objective, known)
+    incumbent = Incumbent()
+    _begin(contexts, incumbent, known)
+    local = LocalSearch(incumbent)
+    for context in contexts[:_STARTS]:
+        if not watch.stopped():
+            local.start(context)
+    found = search(
+        _spaces(contexts),
+        incumbent,
+        gap_fraction=gap_fraction,
+        watch=watch,
+        polish=local.polish,
+    )
+    return _solution(incumbent, found)
+
+
+def _contexts(
+    problem: Problem, objective: Objective, known: Sequence[Mapping[Pool, int]]
+) -> list[Context]:
+    """Return where fleets may stand, cheapest servers and fewest pools first."""
+    keep = {pool for nodes in known for pool in nodes}
+    capped = problem.job.goal.budget_usd is not None or problem.job.limits.max_usd_per_hour
+    prices_matter = objective is Objective.COST or bool(capped)
+    contexts = [
+        Context(
+            problem.job, site.workers, site.servers, objective=objective, running=problem.running
+        )
+        for site in sites(problem, prices_matter=prices_matter, keep=keep)
+        if site.workers
+    ]
+    contexts = [c for c in contexts if c.has_room]
+    return sorted(contexts, key=lambda c: (c.servers_usd_per_hour, len(c.workers)))
+
+
+def _begin(
+    contexts: Sequence[Context], incumbent: Incumbent, known: Sequence[Mapping[Pool, int]]
+) -> None:
+    """Begin with fleets that are known already."""
+    for context in contexts:
+        for nodes in known:
+            counts = context.counts_of(nodes)
+            if counts is not None and counts.sum() <= context.most_workers:
+                incumbent.offer(context, counts[:, None])
+
+
+def _nodes(fleet: Fleet) -> dict[Pool, int]:
+    return {group.offer.pool: group.node_count for group in fleet.workers if group.offer}
+
+
+def _solution(incumbent: Incumbent, found: Found) -> Solution:
+    context, counts = incumbent.context, incumbent.counts
+    fleet, cost_usd, duration_s = None, math.inf, math.inf
+    if context is not None and counts is not None:
+        fleet, values = context.fleet(counts), context.values(counts[:, None])
+        cost_usd, duration_s = float(values.cost_usd[0]), float(values.duration_s[0])
+    return Solution(
+        fleet=fleet,
+        cost_usd=cost_usd,
+        duration_s=duration_s,
+        lower_bound=found.bound,
+        complete=found.complete,
+        box_count=found.box_count,
+    )
+
+
+def _spaces(contexts: Sequence[Context]) -> list[Space[Any]]:
+    """Return the spaces of a strategy; those of the same pools learn from each other."""
+    spaces: list[Space[Any]] = []
+    remembered: dict[tuple[Pool, ...], dict[int, Floats]] = {}
+    for context in contexts:
+        if context.job.workload.strategy is Strategy.ASP_PS:
+            pools = tuple(w.group.offer.pool for w in context.workers if w.group.offer)
+            spaces.append(AsynchronousSpace(context, remembered.setdefault(pools, {})))
+        else:
+            spaces.append(SynchronousSpace(context))
+    return spaces

@@ -1,0 +1,356 @@
+"""Boxes for synchronous training: a step waits for the worst of a few keys over the nodes present.
+
+    T = step(n, G, worst),   worst_k = largest key_k of any pool in use    (slowest GPU, link, ...)
+    time = updates * T,      updates = U  or  W / V,  V = samples per step = sum x samples
+    cost = time * P + traffic
+
+A box holds n, the GPUs G, V, each worst key and the events per hour between two values. T grows in
+n, G and every key, so that T at the lower corner bounds it. A key's lower end asks for a pool that
+bad, its upper end bars worse ones. With c seconds per sample and GPU, a global batch split by speed
+takes at least batch / sum(x / c) seconds: there V is that sum, the capacity, and its upper end
+bounds T too.
+
+Events of a pool of x nodes come at hazard * (shock + (1 - shock) x) per hour: at most hazard * x,
+at least hazard * ((1 - shock) + shock / upper) x.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotwright.domain.errors import SolverGaveUpError
+from spotwright.perfmodel.traffic import least_ring_usd_per_step
+from spotwright.planner.branch_and_bound import Relaxed
+from spotwright.planner.context import Context
+from spotwright.planner.linear_program import LinearProgram
+from spotwright.planner.relaxation import BoxRows, Question, Ratios, split_counts, whole_fleet
+from spotwright.planner.synchronous_workers import (
+    EPS,
+    TWO_NODE_LOSS,
+    Box,
+    Corner,
+    Range,
+    SynchronousWorkers,
+    into,
+)
+
+Floats = NDArray[np.float64]
+
+# Of the objective: below, boxes are cut by counts. While no fleet is known, slivers prove nothing.
+_FLATTERY, _COARSE = 3e-4, 2e-2
+_EXPLAINS = 0.3  # of the flattery: what the range to be cut should mend
+
+
+class SynchronousSpace:
+    """Fleets of synchronous workers."""
+
+    def __init__(self, context: Context) -> None:
+        """Prepare for boxes."""
+        self.context, self._workers = context, SynchronousWorkers(context)
+        self._multipliers: Floats | None = None
+        self._hot: NDArray[np.bool_] | None = None
+
+    def roots(self, _target: float) -> Iterator[tuple[float, Box]]:
+        """Return one box around everything."""
+        context = self.context
+        n0, n1 = context.least_workers, context.most_workers
+        hazard = context.hazard
+        everything = Box(
+            lower=context.limits.lower,
+            upper=np.minimum(context.limits.upper, n1),
+            nodes=(n0, n1),
+            gpus=(n0 * float(self._workers.gpus.min()), n1 * float(self._workers.gpus.max())),
+            samples=(
+                n0 * float(self._workers.samples.min()),
+                n1 * float(self._workers.samples.max()),
+            ),
+            events=(0.0, n1 * float(hazard.max())),
+            keys=tuple((float(key.min()), float(key.max())) for key in self._workers.all_keys),
+        )
+        yield 0.0, everything
+
+    def relax(self, box: Box, target: float, *, most_fleets: int) -> Relaxed | None:
+        """Bound a box."""
+        tight = self._tightened(box)
+        if tight is None:
+            return None
+        cost_cap, time_cap = self.context.caps(target)
+        question = Question(
+            box=self._rows(tight, cost_cap, time_cap),
+            objective=self.context.objective,
+            cost_cap=cost_cap,
+            time_cap=time_cap,
+        )
+        program = question.program()
+        if math.isfinite(question.target) and self._ruled_out(program):
+            return None
+        try:
+            optimum = program.relaxed(self._hot_rows(len(program.low)))
+        except SolverGaveUpError:
+            middle = (program.lower + np.minimum(program.upper, program.lower + 1)) / 2
+            return Relaxed(0.0, 0.0, middle, None, None, asked=False)
+        if optimum is None:
+            return None
+        self._multipliers = optimum.multipliers
+        return question.answer(
+            program, optimum, pools=len(self._workers.gpus), most_fleets=most_fleets
+        )
+
+    def _ruled_out(self, program: LinearProgram) -> bool:
+        """Try the multipliers of the last box that was solved: often they do."""
+        return self._multipliers is not None and program.bound(self._multipliers)[0] > 0
+
+    def _hot_rows(self, count: int) -> NDArray[np.bool_]:
+        """Return which rows the solver starts with: limits only where they bound before."""
+        if self._hot is None:
+            self._hot = np.ones(count, dtype=np.bool_)
+            self._hot[1 : len(self.context.limits.low)] = False
+        return self._hot
+
+    def _tightened(self, box: Box) -> Box | None:
+        """Shrink a box to what its own ranges imply; None: it is empty."""
+        kept = box.upper > 0
+        for key, (_, high) in zip(self._workers.all_keys, box.keys, strict=True):
+            kept &= key <= high * (1 + EPS)
+        kept &= self.context.hazard <= box.events[1] * (1 + EPS)
+        kept &= self._workers.needs_gpus <= box.gpus[1] * (1 + EPS)
+        if not kept.any() or (box.lower[~kept] > 0).any():
+            return None
+        (n0, n1) = box.nodes
+        n0 = max(n0, math.ceil(float(box.lower.sum()) - EPS))
+        n1 = min(n1, math.floor(float(box.upper[kept].sum()) + EPS))
+        if n0 > n1:
+            return None
+        keys = self._tightened_keys(box, kept)
+        if keys is None:
+            return None
+        gpus = _tightened_sum(box.gpus, self._workers.gpus[kept], n0, n1)
+        samples = _tightened_sum(box.samples, self._workers.samples[kept], n0, n1)
+        gpus = (max(gpus[0], keys[-1][0]), gpus[1])
+        if gpus[0] > gpus[1] * (1 + EPS) or samples[0] > samples[1] * (1 + EPS):
+            return None
+        return replace(
+            box,
+            upper=np.where(kept, box.upper, 0.0),
+            nodes=(n0, n1),
+            gpus=(gpus[0], max(gpus)),
+            samples=(samples[0], max(samples)),
+            keys=keys,
+        )
+
+    def _tightened_keys(self, box: Box, kept: NDArray[np.bool_]) -> tuple[Range, ...] | None:
+        """Move the ends of each key to values that some pool has."""
+        keys = []
+        for key, (low, _) in zip(self._workers.all_keys, box.keys, strict=True):
+            values = key[kept]
+            values = values[values >= low * (1 - EPS)]  # the worst is one of these
+            if len(values) == 0:
+                return None
+            keys.append((float(values.min()), float(values.max())))
+        return tuple(keys)
+
+    def _rows(self, box: Box, cost_cap: float, time_cap: float) -> BoxRows:
+        context, limits = self.context, self.context.limits
+        step_s = float(self._workers.steps_s([self._workers.corner(box)])[0])
+        hazard, shock = context.hazard, context.job.workload.spot.common_shock_fraction
+        rarest = hazard * ((1 - shock) + shock / np.maximum(box.upper, 1.0))
+        ratios = self._ratios(box, step_s)
+        rows = [*limits.matrix, self._workers.gpus, self._workers.samples, rarest, hazard]
+        low = [float(box.nodes[0]), *limits.low[1:], box.gpus[0], box.samples[0], -np.inf]
+        low.append(box.events[0])
+        high = [float(box.nodes[1]), *limits.high[1:], box.gpus[1], box.samples[1]]
+        high += [box.events[1], np.inf]
+        for key, (least, _) in zip(self._workers.all_keys, box.keys, strict=True):
+            bad = (box.upper > 0) & (key >= least * (1 - EPS))
+            rows.append(bad.astype(np.float64))
+            low.append(1.0)
+            high.append(np.inf)
+        for row, most in self._split_rows(cost_cap, time_cap):
+            rows.append(row)
+            low.append(-np.inf)
+            high.append(most)
+        rows.append(np.zeros_like(self._workers.gpus))  # spare: the other goal
+        return BoxRows(
+            rows=np.array(rows),
+            low=_eased(low, -EPS),
+            high=_eased(high, EPS),
+            lower=box.lower,
+            upper=box.upper,
+            node_range=box.nodes,
+            ratios=ratios,
+        )
+
+    def _ratios(self, box: Box, step_s: float) -> Ratios:
+        context = self.context
+        stops = self._workers.stops(box.events[0])
+        updates = self._workers.updates(box.samples[1])
+        work_s = updates * step_s
+        # below the fraction stands V, at least V0; without a fraction, 1
+        least_below = box.samples[0] if self._workers.ratio else 1.0
+        seconds = stops.least_s(work_s, below=least_below)
+        traffic = updates * context.traffic
+        cost0 = context.servers_usd_per_hour * (seconds / 3600)
+        if self._workers.crosses_zones:
+            cost0 += updates * least_ring_usd_per_step(context.job.workload, gpus=box.gpus[0])
+        new = np.where(context.running > 0, 0.0, context.switching)
+        return Ratios(
+            cost=context.price * (seconds / 3600) + traffic + least_below * new,
+            cost0=cost0,
+            later=np.zeros_like(self._workers.samples),
+            seconds=seconds,
+            denominator=self._workers.samples
+            if self._workers.ratio
+            else np.zeros_like(self._workers.samples),
+            denominator0=0.0 if self._workers.ratio else 1.0,
+        )
+
+    def _split_rows(self, cost_cap: float, time_cap: float) -> Iterator[tuple[Floats, float]]:
+        """Yield what a split batch asks of the capacity itself: U * batch / capacity seconds."""
+        if self._workers.split_batch is None:
+            return
+        context, capacity = self.context, self._workers.sustained
+        work = self._workers.updates(1.0) * self._workers.split_batch.sample_count
+        finite = math.isfinite(cost_cap)
+        rent = context.price * (work / 3600)
+        yield (
+            rent - (cost_cap if finite else 0.0) * capacity,
+            -context.servers_usd_per_hour * (work / 3600) if finite else np.inf,
+        )
+        in_time = math.isfinite(time_cap)
+        yield -capacity, (-work / time_cap) if in_time else np.inf
+
+    def split(
+        self, box: Box, relaxed: Relaxed, improves: Callable[[Floats], bool]
+    ) -> Sequence[Box]:
+        """Cut where the relaxation flatters its point most, else by counts."""
+        tight = self._tightened(box)
+        if tight is None:
+            return []
+        x = np.maximum(relaxed.point, 0.0)
+        effects = self._effects(tight, x)
+        name = max(effects, key=lambda key: effects[key], default=None)
+        if name is None or effects[name] < (_FLATTERY if relaxed.asked else _COARSE):
+            return self._leaf(tight, relaxed, improves)
+        if isinstance(name, int):
+            return self._key_halves(tight, name)
+        if name == "nodes":
+            n0, n1 = tight.nodes
+            at = min(max(math.floor((float(x.sum()) + (n0 + n1) / 2) / 2), n0), n1 - 1)
+            return [replace(tight, nodes=(n0, at)), replace(tight, nodes=(at + 1, n1))]
+        if name == "events" and tight.events[0] == 0:
+            spot = self.context.hazard[self.context.hazard > 0]
+            return [
+                replace(tight, events=(0.0, 0.0)),
+                replace(tight, events=(float(spot.min()), tight.events[1])),
+            ]
+        return _halves(tight, name, self._value(name, x))
+
+    def _value(self, name: str, x: Floats) -> float:
+        by_name = {
+            "gpus": self._workers.gpus,
+            "samples": self._workers.samples,
+            "events": self.context.hazard,
+        }
+        return float(x @ by_name[name])
+
+    def _key_halves(self, box: Box, index: int) -> Sequence[Box]:
+        key, (low, high) = self._workers.all_keys[index], box.keys[index]
+        values = np.unique(key[(box.upper > 0) & (key >= low * (1 - EPS))])
+        middle = (len(values) - 1) // 2
+        below, above = (low, float(values[middle])), (float(values[middle + 1]), high)
+        return [
+            replace(box, keys=(*box.keys[:index], part, *box.keys[index + 1 :]))
+            for part in (below, above)
+        ]
+
+    def _leaf(
+        self, box: Box, relaxed: Relaxed, improves: Callable[[Floats], bool]
+    ) -> Sequence[Box]:
+        """Ask for the best whole fleet of a box, and cut by counts there if it is not better."""
+        found = whole_fleet(relaxed, len(self._workers.gpus))
+        if found is None:
+            return []
+        fleet, solved = found
+        if solved and 1 <= fleet.sum() <= self.context.most_workers and improves(fleet):
+            return [box]
+        halves = split_counts(box.lower, box.upper, fleet)
+        if not halves:
+            improves(box.lower)  # the only fleet there is
+        return [replace(box, lower=lower, upper=upper) for lower, upper in halves]
+
+    def _effects(self, box: Box, x: Floats) -> dict[str | int, float]:
+        """Return by how much, in logarithms, each range flatters the point."""
+        corner, there = self._workers.corner(box), self._workers.there(box, x)
+        wide: list[str | int] = ["nodes"] if box.nodes[1] > box.nodes[0] else []
+        wide += ["gpus"] if box.gpus[1] > box.gpus[0] * (1 + EPS) else []
+        if self._workers.split_batch and box.samples[1] > box.samples[0] * (1 + EPS):
+            wide.append("samples")
+        keys = enumerate(box.keys[:-1])
+        wide += [i for i, (low, high) in keys if high > low * (1 + EPS)]
+        # What a range alone adds to the corner; where that explains little, ranges act together (a
+        # slow link matters only where there are several nodes): what it alone takes from the point.
+        points = [corner, there]
+        points += [_moved(corner, there, name) for name in wide]
+        points += [_moved(there, corner, name) for name in wide]
+        steps = self._workers.steps_s(points)
+        flattery = math.log(max(steps[1] / steps[0], 1.0))
+        added = np.log(np.maximum(steps[2 : 2 + len(wide)] / steps[0], 1.0))
+        if added.max(initial=0.0) < _EXPLAINS * flattery:
+            added = np.log(np.maximum(steps[1] / steps[2 + len(wide) :], 1.0))
+        effects = dict(zip(wide, added.tolist(), strict=True))
+        return effects | self._other_effects(box, x)
+
+    def _other_effects(self, box: Box, x: Floats) -> dict[str | int, float]:
+        """Return the effects of ranges that do not change the step."""
+        effects: dict[str | int, float] = {}
+        context, used = self.context, x > 1e-6
+        low, high = box.keys[-1]
+        if high > low * (1 + EPS) and used.any():
+            needed = float(self._workers.needs_gpus[used].max())
+            effects[len(box.keys) - 1] = math.log(max(needed / float(x @ self._workers.gpus), 1.0))
+        if self._workers.by_batch and box.samples[1] > box.samples[0] * (1 + EPS):
+            there = into(box.samples, float(x @ self._workers.samples))
+            effects["samples"] = math.log(
+                self._workers.updates(there) / self._workers.updates(box.samples[1])
+            )
+        if box.nodes[0] == 2 < box.nodes[1] and self._workers.ring and float(x.sum()) < 2.5:
+            effects["nodes"] = math.log(1 + float(self._workers.keys[TWO_NODE_LOSS].max()))
+        if box.events[1] > box.events[0] * (1 + EPS):
+            there = into(box.events, float(x @ context.hazard))
+            stretch = self._workers.stops(there).factor / self._workers.stops(box.events[0]).factor
+            effects["events"] = math.log(stretch)
+        return effects
+
+
+def _moved(corner: Corner, to: Corner, name: str | int) -> Corner:
+    """Return a place with one of its figures taken from another."""
+    if isinstance(name, int):
+        keys = (*corner.keys[:name], to.keys[name], *corner.keys[name + 1 :])
+        return replace(corner, keys=keys)
+    fields = {name: getattr(to, name)}
+    return replace(corner, **fields)
+
+
+def _eased(limits: Sequence[float], by: float) -> Floats:
+    """Return limits with room for rounding, and for one more row."""
+    exact = np.array([*limits, 0.0])
+    return np.asarray(exact + by * np.maximum(1.0, np.abs(exact)))
+
+
+def _tightened_sum(limits: Range, each: Floats, n0: int, n1: int) -> Range:
+    return max(limits[0], n0 * float(each.min())), min(limits[1], n1 * float(each.max()))
+
+
+def _halves(box: Box, name: str, value: float) -> Sequence[Box]:
+    low, high = getattr(box, name)
+    at = 0.5 * (into((low, high), value) + 0.5 * (low + high))
+    at = min(max(at, low + 0.1 * (high - low)), high - 0.1 * (high - low))
+    return [_with(box, name, (low, at)), _with(box, name, (at, high))]
+
+
+def _with(box: Box, name: str, value: Range) -> Box:
+    fields = {name: value}
+    return replace(box, **fields)  # type: ignore[arg-type]
