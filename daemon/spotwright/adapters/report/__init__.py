@@ -1,0 +1,1 @@
+"""The report of a plan: one self-contained HTML page for those who decide."""
