@@ -7,12 +7,12 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench bench-accuracy proto catalog soak format clean
+.PHONY: help demo test check bench bench-accuracy bench-planner proto catalog soak format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
-demo: $(VENV)/.demo ## read an example job and show what it may rent
+demo: $(VENV)/.demo ## plan an example job, and compare and predict other fleets
 	@BIN=$(BIN) sh examples/demo.sh
 
 test: $(VENV)/.dev ## install what the tests need and run all of them
@@ -38,6 +38,9 @@ bench: $(VENV)/.dev ## speed benchmarks, as a table
 
 bench-accuracy: $(VENV)/.dev ## predictions against measured clusters, beside the rivals
 	$(BIN)/python -m benchmarks.accuracy --data $(DATA)
+
+bench-planner: $(VENV)/.dev ## the exact search: seconds, proved gaps and rivals, case by case
+	$(BIN)/python -m benchmarks.planner
 
 proto: $(VENV)/.dev ## write the stubs of protos/ to daemon/spotwright/v1
 	PYTHON=$(BIN)/python sh protos/generate.sh

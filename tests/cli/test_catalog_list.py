@@ -91,6 +91,46 @@ def test_a_job_keeps_what_its_limits_allow_and_its_memory_fits() -> None:
     )
 
 
+def test_a_job_leaves_out_excluded_pools_unless_their_cool_down_is_over(tmp_path: Path) -> None:
+    excluded, cooling, cooled = (f"g4dn.xlarge@use1-az{n}/spot" for n in (1, 2, 4))
+    job = tmp_path / "job.yaml"
+    job.write_text(
+        f"{EXAMPLE.read_text()}  exclude_pools:\n    - {excluded}\n"
+        f"    - {{pool: {cooling}, until: 9999-01-01T00:00:00Z}}\n"
+        f"    - {{pool: {cooled}, until: 2020-01-01T00:00:00Z}}\n"
+    )
+
+    def pools(path: Path) -> set[str]:
+        offers = printed_json("catalog", "list", "--job", path)["offers"]
+        return {f"{o['instance_type']}@{o['zone']}/{o['market']}" for o in offers}
+
+    assert pools(EXAMPLE) - pools(job) == {excluded, cooling}
+    assert pools(job) < pools(EXAMPLE)
+
+
+@pytest.mark.parametrize(
+    ("pin", "complaint"),
+    [
+        ("g4dn.xlrge@use1-az4/spot", "unknown instance type 'g4dn.xlrge'; did you mean"),
+        ("g4dn.xlarge@use1-az44/spot", "unknown zone 'use1-az44'; did you mean 'use1-az4'?"),
+        ("g4dn.xlarge@use2-az1/spot", "us-east-2 is not in limits.regions"),
+        ("p4d.24xlarge@use1-az4/spot", "A100 is not in limits.gpus"),
+        ("g4dn.xlarge@use1-az4", "is not a pool; write TYPE@ZONE/MARKET"),
+    ],
+)
+def test_a_wrong_pin_in_a_job_is_pointed_at_in_the_file(
+    tmp_path: Path, pin: str, complaint: str
+) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text(f"{EXAMPLE.read_text()}  pin_pools:\n    {pin}: 1\n")
+
+    done = spotwright("catalog", "list", "--job", job)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {job}:{len(EXAMPLE.read_text().splitlines()) + 2}: ")
+    assert complaint in done.stderr
+
+
 def test_the_table_has_a_line_for_each_offer_and_notes_stay_off_stdout() -> None:
     flags = ["catalog", "list", "--gpu", "T4", "--region", "us-east-1", "--market", "spot"]
 

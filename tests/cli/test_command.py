@@ -37,7 +37,9 @@ def test_help_lists_commands_and_exit_codes() -> None:
     assert "3 no feasible fleet" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["catalog", "schema", "catalog list", "schema job"])
+@pytest.mark.parametrize(
+    "command", ["plan", "compare", "catalog", "schema", "catalog list", "schema job", "schema plan"]
+)
 def test_every_command_has_help(command: str) -> None:
     done = spotwright(*command.split(), "-h")
 
@@ -62,7 +64,9 @@ def test_bad_usage_is_exit_2_and_said_on_stderr(arguments: list[str]) -> None:
     [
         (errors.BadInputError("x"), 2),
         (errors.UnitError("x", expected="y"), 2),
-        (errors.NoFeasibleFleetError("x"), 3),
+        (errors.PinnedPoolError("x", pool="y"), 2),
+        (errors.NoFeasibleFleetError(clashes=["x"], changes=[]), 3),
+        (errors.SolverGaveUpError("x"), 1),
         (errors.OutsideWorldError("x"), 1),
         (errors.MissingExtraError("x", extra="y"), 1),
         (errors.SpotwrightError("x"), 1),
@@ -94,6 +98,8 @@ def test_nothing_heavy_is_imported_to_show_help() -> None:
         ({"yaml"}, ["catalog", "list", "--job", "examples/resnet50.yaml"], "plan"),
         ({"numpy"}, ["predict", *RESNET], "plan"),
         ({"scipy"}, ["predict", *RESNET], "plan"),
+        ({"ortools"}, ["plan", RESNET[0]], "plan"),
+        ({"scipy"}, ["compare", *RESNET, "--fleet", "g6.xlarge"], "plan"),
         ({"boto3", "botocore"}, ["catalog", "refresh"], "aws"),
     ],
 )

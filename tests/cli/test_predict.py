@@ -25,7 +25,8 @@ FLEETS = {
 }
 KEYS = {
     "strategy", "fleet", "iteration_s", "low_iteration_s", "high_iteration_s",
-    "cluster_steps_per_s", "deadline_probability", "uninterrupted_probability", "traffic_usd",
+    "cluster_steps_per_s", "deadline_probability", "overall_deadline_probability",
+    "uninterrupted_probability", "traffic_usd",
     "samples_per_s", "weighted_batch", "convergence_coefficient", "steps_to_goal",
     "duration_s", "low_duration_s", "high_duration_s", "duration_p95_s",
     "cost_usd", "low_cost_usd", "high_cost_usd", "bottleneck", "network_basis", "groups",

@@ -7,19 +7,23 @@ import typer
 
 from spotwright.cli import catalog, schema
 from spotwright.cli.calibrate import calibrate
+from spotwright.cli.compare import compare
+from spotwright.cli.plan import plan
 from spotwright.cli.predict import predict
 from spotwright.cli.terminal import is_plain
 
 app = typer.Typer(
     name="spotwright",
-    help="Predict what GPU fleets do with a training job: time, cost, risk, and why.",
+    help="Plan and predict GPU fleets for a training job: what to rent, time, cost, risk, and why.",
     epilog="Exit codes: 0 done, 1 failed, 2 bad usage or bad input, 3 no feasible fleet.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None if is_plain() else "rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(plan)
 app.command()(predict)
+app.command()(compare)
 app.command()(calibrate)
 app.add_typer(catalog.app, name="catalog")
 app.add_typer(schema.app, name="schema")

@@ -64,7 +64,8 @@ def list_offers(
     if job is not None:
         _only_job(query)
         opened = open_job(job, catalog_file=catalog_file)
-        catalog, offers = opened.catalog, worker_offers(opened.job, opened.catalog)
+        catalog = opened.catalog
+        offers = worker_offers(opened.job, catalog, now=datetime.now(UTC))
     else:
         catalog = open_catalog(cloud, file=catalog_file)
         offers = catalog.offers(query)

@@ -22,6 +22,9 @@ def main() -> None:
     except SpotwrightError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        sys.exit(1)
 
 
 def exit_code(error: SpotwrightError) -> int:

@@ -1,5 +1,6 @@
 """`spotwright predict`: what a fleet will do, as one what-if or as a table of them."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -43,7 +44,7 @@ def predict(
     with needs_extra("plan", "predict"):
         from spotwright.cli.prediction_view import prediction_json, print_prediction  # noqa: PLC0415
         from spotwright.usecases.predict_fleet import predict_fleet  # noqa: PLC0415
-    prediction = predict_fleet(opened.job, fleet, opened.catalog)
+    prediction = predict_fleet(opened.job, fleet, opened.catalog, now=datetime.now(UTC))
     observed = opened.catalog.oldest_price_time(g.offer for g in prediction.fleet.nodes if g.offer)
     if as_json:
         print_json(prediction_json(prediction) | {"catalog_time": observed.isoformat()})

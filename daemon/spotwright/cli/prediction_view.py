@@ -49,6 +49,7 @@ def prediction_json(prediction: Prediction) -> dict[str, Any]:
         **_interval_json("duration_s", p.duration_s),
         "duration_p95_s": p.duration_p95_s,
         "deadline_probability": p.deadline_probability,
+        "overall_deadline_probability": p.overall_deadline_probability,
         "uninterrupted_probability": p.uninterrupted_probability,
         **_interval_json("cost_usd", p.cost_usd),
         "traffic_usd": p.traffic_usd,
@@ -118,6 +119,8 @@ def _summary(p: Prediction) -> Sequence[tuple[str, str, str]]:
     rows.append(("duration", *_shown(p.duration_s, format_duration)))
     if p.deadline_probability is not None:
         rows.append(("P(deadline met)", f"{p.deadline_probability:.1%}", ""))
+    if p.overall_deadline_probability is not None:
+        rows.append(("with model error", f"{p.overall_deadline_probability:.1%}", ""))
     if p.cost_usd is not None:
         rows.append(("cost", *_shown(p.cost_usd, format_usd)))
     return rows

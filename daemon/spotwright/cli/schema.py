@@ -1,4 +1,4 @@
-"""`spotwright schema`: JSON Schema of the files people and programs write."""
+"""`spotwright schema`: JSON Schema of the files people and programs write and read."""
 
 from typing import Annotated, Any
 
@@ -21,6 +21,14 @@ def job(*, _as_json: _AlwaysJson = True) -> None:
     with needs_extra("plan", "schema job"):
         from spotwright.adapters.jobfile.schema import JobFile  # noqa: PLC0415
     print_json({"$schema": _DIALECT} | JobFile.model_json_schema())
+
+
+@app.command("plan")
+def plan(*, _as_json: _AlwaysJson = True) -> None:
+    """Print the JSON Schema of what `plan --json` prints."""
+    from spotwright.cli.plan_schema import PLAN_SCHEMA  # noqa: PLC0415
+
+    print_json({"$schema": _DIALECT} | PLAN_SCHEMA)
 
 
 @app.command("measurements")

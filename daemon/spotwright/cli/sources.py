@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from spotwright.cli.config import Config, read_config
 from spotwright.cli.extras import needs_extra
-from spotwright.domain.errors import UnknownNameError
+from spotwright.domain.errors import PinnedPoolError, UnknownNameError
 from spotwright.domain.hardware import Cloud
 from spotwright.domain.job import JobSpec
 from spotwright.usecases.check_names import check_names
+from spotwright.usecases.check_pins import check_pins
 
 if TYPE_CHECKING:
     from spotwright.adapters.catalog.catalog import Catalog
@@ -54,7 +55,7 @@ def snapshot_store(cloud: Cloud, config: Config) -> "FileSnapshotStore":
 def open_job(
     path: Path, *, catalog_file: Path | None = None, model: str | None = None
 ) -> JobAndCatalog:
-    """Read a job file and the catalog of its cloud; names that do not exist are errors."""
+    """Read a job file and the catalog of its cloud; wrong names and pins are errors."""
     with needs_extra("plan", "reading job files"):
         from spotwright.adapters.jobfile.read import read_job_file  # noqa: PLC0415
     loaded = read_job_file(path)
@@ -63,7 +64,8 @@ def open_job(
     try:
         for job in jobs:
             check_names(job, catalog)
-    except UnknownNameError as error:
+            check_pins(job, catalog)
+    except (UnknownNameError, PinnedPoolError) as error:
         raise loaded.locate(error) from error
     return JobAndCatalog(loaded, catalog, model)
 

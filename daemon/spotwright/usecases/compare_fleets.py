@@ -1,0 +1,70 @@
+"""Set fleets written by hand side by side, and tell the cheapest that will do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from spotwright.domain.errors import BadInputError, FleetExpressionError
+from spotwright.domain.job import Goal, JobSpec
+from spotwright.domain.prediction import Prediction
+from spotwright.perfmodel.predict import predict
+from spotwright.usecases.broken_limits import broken_limits, model_error_notes
+from spotwright.usecases.ports import OfferSource
+from spotwright.usecases.resolve_fleet import resolve_fleet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedFleet:
+    """What one fleet does, and what of its job it breaks."""
+
+    prediction: Prediction
+    broken: tuple[str, ...]  # a sentence each, the model's own error counted
+    will_do: bool  # the goal is met as surely as the job asks, and every limit kept
+
+
+def compare_fleets(
+    job: JobSpec, expressions: Sequence[str], source: OfferSource, *, now: datetime | None = None
+) -> list[ComparedFleet]:
+    """Predict each fleet.
+
+    Raises:
+        FleetExpressionError: a typo, an unknown name, or more GPUs than the type has.
+        BadInputError: a fleet is nowhere offered together, or cannot train this job.
+    """
+    return [_compared(job, expression, source, now) for expression in expressions]
+
+
+def cheapest(fleets: Sequence[ComparedFleet]) -> int | None:
+    """Return which fleet costs least of those that will do; None where none does."""
+    costs = [
+        (fleet.prediction.cost_usd.mid, i)
+        for i, fleet in enumerate(fleets)
+        if fleet.will_do and fleet.prediction.cost_usd is not None
+    ]
+    return min(costs)[1] if costs else None
+
+
+def _compared(
+    job: JobSpec, expression: str, source: OfferSource, now: datetime | None
+) -> ComparedFleet:
+    try:
+        prediction = predict(job, resolve_fleet(expression, job, source), source.gpu)
+    except FleetExpressionError:
+        raise  # it shows the fleet already
+    except BadInputError as error:
+        raise BadInputError(f"{expression}: {error}") from error
+    prediction = replace(prediction, notes=(*model_error_notes(job, prediction), *prediction.notes))
+    endless = replace(job, goal=Goal(target=job.goal.target))
+    keeps_limits = not broken_limits(endless, prediction, now=now)
+    return ComparedFleet(
+        prediction=prediction,
+        broken=tuple(broken_limits(job, prediction, now=now)),
+        will_do=keeps_limits and _meets(job.goal, prediction),
+    )
+
+
+def _meets(goal: Goal, prediction: Prediction) -> bool:
+    """Tell whether the goal is met under the spot model, as the planner asks it."""
+    chance, cost = prediction.deadline_probability, prediction.cost_usd
+    in_time = chance is None or chance >= goal.confidence_fraction
+    return in_time and (goal.budget_usd is None or cost is None or cost.mid <= goal.budget_usd)
