@@ -1,0 +1,1 @@
+"""How fast the exact search is, what it proves, and what its rivals find on the same problems."""
