@@ -279,23 +279,24 @@ class AsynchronousSpace:
         if tight is None:
             return []
         x = np.maximum(relaxed.point[: self._workers.pools], 0.0)
-        effects = self._effects.effects(tight, x)
+        place = self._effects.place(tight, x)
+        effects = self._effects.effects(tight, place)
         name = max(effects, key=lambda key: effects[key], default=None)
         if name is None or effects[name] < (_FLATTERY if relaxed.asked else _COARSE):
             return self._leaf(tight, relaxed, improves)
         if name == "link":
-            at = min(max(self._workers.link_of(x), tight.link[0]), tight.link[1] - 1)
+            at = min(place.link, tight.link[1] - 1)
             return [
                 replace(tight, link=(tight.link[0], at)),
                 replace(tight, link=(at + 1, tight.link[1])),
             ]
-        return self._halves(tight, name, self._effects.value(tight, name, x))
+        return self._halves(tight, name, getattr(place, name))
 
     def _halves(self, box: Box, name: str, value: float) -> Sequence[Box]:
         low, high = getattr(box, name)
         at = 0.5 * (min(max(value, low), high) + 0.5 * (low + high))
         at = min(max(at, low + 0.1 * (high - low)), high - 0.1 * (high - low))
-        return [_with(box, name, (low, at)), _with(box, name, (at, high))]
+        return [box.between(**{name: (low, at)}), box.between(**{name: (at, high)})]
 
     def _leaf(
         self, box: Box, relaxed: Relaxed, improves: Callable[[Floats], bool]
@@ -311,9 +312,3 @@ class AsynchronousSpace:
         if not halves:
             improves(box.lower)  # the only fleet there is
         return [replace(box, lower=lower, upper=upper) for lower, upper in halves]
-
-
-def _with(box: Box, name: str, value: Range) -> Box:
-    """Return a box with one range replaced."""
-    fields = {name: value}
-    return replace(box, **fields)  # type: ignore[arg-type]

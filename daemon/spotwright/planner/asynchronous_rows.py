@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from spotwright.planner.asynchronous_workers import EPS, AsynchronousWorkers, Box
 from spotwright.planner.interruption_bound import run_bound
+from spotwright.planner.pace import pace
 from spotwright.planner.relaxation import BoxRows, Ratios
 
 Floats = NDArray[np.float64]
@@ -56,7 +57,6 @@ class AsynchronousRows:
             return None
         slow, fast = self._workers.rates(box)
         queues = self._workers.queues_at(box.n)
-        updates = self._workers.updates(box.n, box.batch[1], coefficient)
         rows = self._template(queues)
         rows.low[0] = rows.high[0] = box.n
         self._hazard_row(box, rows)
@@ -75,46 +75,27 @@ class AsynchronousRows:
             lower=lower,
             upper=upper,
             node_range=(box.n, box.n),
-            ratios=self._ratios(box, updates, slow, fast, time_cap),
+            ratios=self._ratios(box, slow, fast, time_cap),
         )
 
-    def _ratios(
-        self, box: Box, updates: float, slow: Floats, fast: Floats, time_cap: float
-    ) -> Ratios:
-        context, queues = self._workers.context, self._workers.queues_at(box.n)
+    def _ratios(self, box: Box, slow: Floats, fast: Floats, time_cap: float) -> Ratios:
+        context, work = self._workers.context, pace(self._workers, box)
         missing = 1 + context.restart_s / 3600 * box.hazard[0] / box.n
-        least_below = updates / time_cap if math.isfinite(time_cap) else 0.0
-        seconds = self._stops.least_s(updates * missing, below=least_below)
-        cost = context.price * (seconds / 3600) + updates * slow * context.traffic
-        cost = cost + least_below * np.where(context.running > 0, 0.0, context.switching)
-        below = fast if self._workers.per_step else self._workers.batch * fast
-        if queues:
+        least_pace = 1 / time_cap if math.isfinite(time_cap) else 0.0
+        seconds = self._stops.least_s(missing, below=least_pace)
+        cost = context.price * (seconds / 3600) + slow * context.traffic
+        cost = cost + least_pace * np.where(context.running > 0, 0.0, context.switching)
+        below = (work.per_step + work.per_sample * self._workers.batch) * fast
+        if self._workers.queues_at(box.n):
             cost = np.concatenate((cost, (0.0, 0.0)))
-            below = np.concatenate(
-                (0.0 * fast, (1.0, 0.0)) if self._workers.per_step else (below, (0.0, 0.0))
-            )
-        smaller, slope = self._smaller_batch(box, fast), self._batch_slope(box, updates)
+            below = np.concatenate((0.0 * fast, (work.per_step, work.per_sample * self.unit)))
         return Ratios(
-            cost=cost + slope * self._workers.least_rent(box.n) * smaller,
+            cost=cost,
             cost0=context.servers_usd_per_hour * (seconds / 3600),
-            later=slope / self._workers.most_steps(box.n) * smaller,
             seconds=seconds,
             denominator=below,
+            denominator0=work.constant,
         )
-
-    def _batch_slope(self, box: Box, updates: float) -> float:
-        """Return by how many updates spotdnn's j grows for each sample that B is below B1."""
-        law = self._workers.spotdnn
-        if law is None or updates <= 1.0:
-            return 0.0
-        above_floor = self._workers.context.job.goal.target.value - law.floor_loss
-        return -law.c2 * math.sqrt((self._workers.coefficient(box) + law.c4) * box.n) / above_floor
-
-    def _smaller_batch(self, box: Box, fast: Floats) -> Floats:
-        """Return (B1 - B) y = B1 y - V as a row, from below."""
-        if self._workers.queues_at(box.n):
-            return np.concatenate((0.0 * fast, (box.batch[1], -self.unit)))
-        return (box.batch[1] - self._workers.batch) * fast
 
     def _template(self, queues: bool) -> "_Rows":
         """Return rows of which the limits are filled in already."""

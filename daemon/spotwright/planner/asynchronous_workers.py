@@ -1,7 +1,7 @@
 """What is known of n asynchronous workers, and the boxes their fleets are cut into."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,6 @@ Floats = NDArray[np.float64]
 Range = tuple[float, float]
 
 EPS = 1e-9
-_RENT_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +35,10 @@ class Box:
     full_wait: Range
     link: tuple[int, int]  # indices of the shortest visit, fastest first
     hazard: Range
+
+    def between(self, **ranges: Range) -> "Box":
+        """Return the part of the box between other values."""
+        return replace(self, **ranges)  # type: ignore[arg-type]
 
 
 class Line(NamedTuple):
@@ -82,7 +85,6 @@ class AsynchronousWorkers:
         self._crowding = serving is not None and serving.contention is Contention.SPOTDNN
         self._lone: dict[int, Floats] = {}  # by n where crowding slows everyone down, else by 0
         self._rates_at: dict[int, tuple[float, float]] = {}
-        self._rents: dict[int, float] = {}
         self._steps_at: dict[int, float] = {}
         self._queues: dict[int, QueueingBound] = {}
 
@@ -108,11 +110,9 @@ class AsynchronousWorkers:
 
     def updates(self, n: int, batch: float, coefficient: float) -> float:
         """Return j (or W, samples) at a weighted batch and an R."""
-        law, job = self.spotdnn, self.context.job
-        if law is not None:  # asked for a dozen times per box
-            crowd = math.sqrt((coefficient + law.c4) * n)
-            above_floor = job.goal.target.value - law.floor_loss
-            return max((law.c2 * batch + law.c3) * crowd / above_floor - law.c1, 1.0)
+        if self.spotdnn is not None:  # asked for a dozen times per box
+            return max(self.raw_updates(n, batch, coefficient), 1.0)
+        job = self.context.job
         progress = Progress(
             weighted_batch=np.array([batch]),
             worker_count=np.array([float(n)]),
@@ -122,6 +122,14 @@ class AsynchronousWorkers:
         updates = float(updates_to_goal(job.workload, job.goal.target, progress)[0])
         return updates if self.per_step else updates * batch
 
+    def raw_updates(self, n: int, batch: float, coefficient: float) -> float:
+        """Return j of spotDNN's law, which says less than 1 of goals that are reached at once."""
+        law = self.spotdnn
+        assert law is not None
+        crowd = math.sqrt((coefficient + law.c4) * n)
+        above_floor = self.context.job.goal.target.value - law.floor_loss
+        return (law.c2 * batch + law.c3) * crowd / above_floor - law.c1
+
     def best_rates(self, n: int) -> tuple[float, float]:
         """Return the largest rate of a worker, and the least price per rate."""
         key = n if self._crowding else 0
@@ -130,25 +138,6 @@ class AsynchronousWorkers:
             rates = (1.0 if self.per_step else self.batch) / seconds
             self._rates_at[key] = (float(rates.max()), float((self.context.price / rates).min()))
         return self._rates_at[key]
-
-    def least_rent(self, n: int) -> float:
-        """Return the least rent per step, P / y, of n workers within the pools' limits."""
-        if n not in self._rents:
-            prices, upper = self.context.price, np.minimum(self.context.limits.upper, n)
-            rates = 1 / np.maximum(self.lone_s(n), self.feed_s)
-            base = self.context.servers_usd_per_hour
-            ratio = float((prices * n).max() + base) / float(rates.min() * n)
-            for _ in range(_RENT_STEPS):  # Dinkelbach: fill up with what is worth most at the ratio
-                order = np.argsort(prices - ratio * rates, kind="stable")
-                taken = np.diff(np.minimum(np.cumsum(upper[order]), n), prepend=0.0)
-                last = ratio
-                ratio = (base + float(prices[order] @ taken)) / float(rates[order] @ taken)
-                if ratio >= last * (1 - EPS):
-                    break
-            else:  # not there yet: the cheapest rate of all holds too
-                ratio = float(((prices * n + base) / (rates * n)).min())
-            self._rents[n] = ratio * (1 - 1e-6) / 3600
-        return self._rents[n]
 
     def most_steps(self, n: int) -> float:
         """Return the largest steps/s of n workers."""

@@ -2,7 +2,7 @@
 
 In a box, cost and time are both bounded below by ratios with one denominator D > 0, linear in x:
 
-    cost >= (cost . x + cost0) / D(x)          time >= (later . x + seconds) / D(x)
+    cost >= (cost . x + cost0) / D(x)          time >= seconds / D(x)
 
 so that a fleet which costs at most u obeys cost . x + cost0 - u D(x) <= 0: the objective of a
 linear program whose optimum above 0 proves that there is none. The other goal is a row. From the
@@ -34,7 +34,6 @@ class Ratios:
 
     cost: Floats
     cost0: float
-    later: Floats
     seconds: float
     denominator: Floats
     denominator0: float = 0.0
@@ -44,7 +43,7 @@ class Ratios:
         below = self.denominator @ x + self.denominator0
         if objective is Objective.COST:
             return float((self.cost @ x + self.cost0) / below)
-        return float((self.later @ x + self.seconds) / below)
+        return float(self.seconds / below)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +80,7 @@ class Question:
         """Return the program whose optimum above 0 says no."""
         box, ratios = self.box, self.box.ratios
         below, below0 = ratios.denominator, ratios.denominator0
-        cost, seconds = (ratios.cost, ratios.cost0), (ratios.later, ratios.seconds)
+        cost, seconds = (ratios.cost, ratios.cost0), (np.zeros_like(below), ratios.seconds)
         asked, other, cap = (
             (cost, seconds, self.time_cap)
             if self.objective is Objective.COST

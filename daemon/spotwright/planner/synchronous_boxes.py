@@ -199,7 +199,6 @@ class SynchronousSpace:
         return Ratios(
             cost=context.price * (seconds / 3600) + traffic + least_below * new,
             cost0=cost0,
-            later=np.zeros_like(self._workers.samples),
             seconds=seconds,
             denominator=self._workers.samples
             if self._workers.ratio
