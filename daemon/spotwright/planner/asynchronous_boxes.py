@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from spotwright.domain.errors import SolverGaveUpError
 from spotwright.domain.plan import Objective
-from spotwright.planner.asynchronous_effects import AsynchronousEffects
+from spotwright.planner.asynchronous_effects import AsynchronousEffects, leader
 from spotwright.planner.asynchronous_rows import AsynchronousRows
 from spotwright.planner.asynchronous_workers import (
     EPS,
@@ -36,26 +36,31 @@ from spotwright.planner.asynchronous_workers import (
 )
 from spotwright.planner.branch_and_bound import Relaxed
 from spotwright.planner.context import Context
-from spotwright.planner.linear_program import LinearProgram, Optimum
-from spotwright.planner.relaxation import Question, split_counts, whole_fleet
+from spotwright.planner.linear_program import Empty, LinearProgram, Optimum
+from spotwright.planner.relaxation import Question, split_counts
 
 Floats = NDArray[np.float64]
 
 # Of the objective: below, boxes are cut by counts. While no fleet is known, slivers prove nothing.
 _FLATTERY, _COARSE = 3e-4, 2e-2
-_TANGENTS = 6
+_CUT_ROUNDS = 6
+_BROKEN = 1e-5  # relative: what a cut must be broken by
 _REMEMBERED = 4  # multipliers that are tried on the next box
+_NEAR = (0, -1, 1, -2, 2)  # numbers of workers whose multipliers are tried too
+
+
+Remembered = dict[int, Optimum | Empty]  # by number of workers
 
 
 class AsynchronousSpace:
     """Fleets of asynchronous workers."""
 
-    def __init__(self, context: Context, remembered: dict[int, Floats] | None = None) -> None:
+    def __init__(self, context: Context, remembered: Remembered | None = None) -> None:
         """Prepare for boxes.
 
         Args:
             context: where the fleets stand.
-            remembered: multipliers by number of workers, shared by contexts of the same pools.
+            remembered: what was proved by number of workers, shared by contexts of the same pools.
         """
         self.context, self._workers = context, AsynchronousWorkers(context)
         self._rows, self._effects = (
@@ -63,7 +68,7 @@ class AsynchronousSpace:
             AsynchronousEffects(self._workers),
         )
         self._remembered = {} if remembered is None else remembered
-        self._multipliers: list[Floats] = []
+        self._proofs: list[Optimum | Empty] = []  # of the last boxes
         self._hot: dict[int, NDArray[np.bool_]] = {}  # by the number of rows
         self._last_s = float(1 / self._workers.lone_s(1).mean())  # S / n at the last tangent
 
@@ -94,6 +99,7 @@ class AsynchronousSpace:
             lower=limits.lower,
             upper=np.minimum(limits.upper, n),
             fastest=(slowest, fastest),
+            share=(1 / n, 1.0),
             samples=(n * slowest, n * fastest),
             batch=batch,
             squares=(0.0, n * fastest**2),
@@ -114,7 +120,7 @@ class AsynchronousSpace:
             return work / below
         return work * (context.servers_usd_per_hour / below + usd_per_step) / 3600
 
-    def relax(self, box: Box, target: float, *, most_fleets: int) -> Relaxed | None:
+    def relax(self, box: Box, target: float, *, most_counts: int) -> Relaxed | None:
         """Bound a box."""
         tight = self._tightened(box)
         if tight is None:
@@ -128,54 +134,69 @@ class AsynchronousSpace:
         )
         program = question.program()
         if self._workers.queues_at(box.n):
-            program = self._with_tangent(program, tight, self._last_s)
-        if math.isfinite(question.target) and self._ruled_out(program, box.n):
+            program = program.with_row(*self._tangent_row(tight, self._last_s))
+        if self._ruled_out(program, box.n, asked=math.isfinite(question.target)):
             return None
         try:
-            solved = self._solve(program, tight)
+            program, found = self._solve(program, tight)
         except SolverGaveUpError:
             middle = (program.lower + np.minimum(program.upper, program.lower + 1)) / 2
-            return Relaxed(0.0, 0.0, middle, None, None, asked=False)
-        if solved is None:
+            return Relaxed(0.0, 0.0, middle, None, box.lower, box.upper, None, asked=False)
+        self._remember(found, base=len(rows.low) + 1, n=box.n)
+        if isinstance(found, Empty):
             return None
-        program, optimum = solved
-        self._remember(optimum.multipliers[: len(rows.low) + 1], box.n)
-        return question.answer(program, optimum, pools=self._workers.pools, most_fleets=most_fleets)
+        return question.answer(program, found, pools=self._workers.pools, most_counts=most_counts)
 
-    def _ruled_out(self, program: LinearProgram, n: int) -> bool:
+    def _ruled_out(self, program: LinearProgram, n: int, *, asked: bool) -> bool:
         """Try the multipliers of boxes that were solved before: often they do."""
-        elsewhere = self._remembered.get(n)
-        known = self._multipliers if elsewhere is None else [*self._multipliers, elsewhere]
-        return any(
-            program.bound(multipliers)[0] > 0
-            for multipliers in known
-            if len(multipliers) == len(program.low)
-        )
+        near = (self._remembered.get(n + i) for i in _NEAR)
+        for proof in (*self._proofs, *near):
+            if proof is None or len(proof.multipliers) != len(program.low):
+                continue
+            if isinstance(proof, Empty):
+                if program.is_empty_by(proof.multipliers):
+                    return True
+            elif asked and program.bound(proof.multipliers)[0] > 0:
+                return True
+        return False
 
-    def _remember(self, multipliers: Floats, n: int) -> None:
-        self._multipliers = [multipliers, *self._multipliers[: _REMEMBERED - 1]]
-        self._remembered[n] = multipliers
+    def _remember(self, found: Optimum | Empty, *, base: int, n: int) -> None:
+        """Keep the multipliers of the rows that every box has."""
+        kept = replace(found, multipliers=found.multipliers[:base])
+        self._proofs = [kept, *self._proofs[: _REMEMBERED - 1]]
+        self._remembered[n] = kept
 
-    def _solve(self, program: LinearProgram, box: Box) -> tuple[LinearProgram, Optimum] | None:
-        """Solve, adding tangents of the queue's speed until the point lies below them."""
-        for left in reversed(range(_TANGENTS)):
-            optimum = program.relaxed(self._hot_rows(len(program.low)))
-            if optimum is None:
+    def _solve(self, program: LinearProgram, box: Box) -> tuple[LinearProgram, Optimum | Empty]:
+        """Solve, adding cuts until the point lies below them: the queue's speed, the leader's."""
+        for left in reversed(range(_CUT_ROUNDS)):
+            found = program.relaxed(self._hot_rows(len(program.low)))
+            if isinstance(found, Empty):
                 break
-            if left == 0 or not self._workers.queues_at(box.n):
+            cuts = list(self._cuts(box, found.point)) if left else []
+            if not cuts:
                 break
-            x, y = optimum.point[: self._workers.pools], float(optimum.point[self._workers.pools])
-            s = float((x / (self._workers.lone_s(box.n) + box.full_wait[0])).sum())
+            for row, most in cuts:
+                program = program.with_row(row, most)
+        return program, found
+
+    def _cuts(self, box: Box, point: Floats) -> Iterator[tuple[Floats, float]]:
+        """Yield rows that a point breaks, and remember where they were made for the next box."""
+        workers, pools = self._workers, self._workers.pools
+        x = point[:pools]
+        if workers.queues_at(box.n):
+            y = float(point[pools])
+            s = float((x / (workers.lone_s(box.n) + box.full_wait[0])).sum())
             self._last_s = s / box.n
-            if self._workers.uses_batch and y > 0:
-                self._rows.last_batch = (
-                    float(optimum.point[self._workers.pools + 1]) * self._rows.unit / y
-                )
-            tangent = self._workers.tangent(box, s)
-            if y <= (tangent.value + tangent.slope * s) * (1 + 1e-5):
-                break
-            program = self._with_tangent(program, box, self._last_s)
-        return None if optimum is None else (program, optimum)
+            if workers.uses_batch and y > 0:
+                self._rows.last_batch = float(point[pools + 1]) * self._rows.unit / y
+            tangent = workers.tangent(box, s)
+            if y > (tangent.value + tangent.slope * s) * (1 + _BROKEN):
+                yield self._tangent_row(box, self._last_s)
+        if workers.spotdnn is not None:
+            mean, least = leader(workers.batch * workers.rates(box)[1], x)
+            self._rows.last_fastest = least
+            if point[-1] * self._rows.unit > mean * (1 + _BROKEN):
+                yield self._rows.leader_row(box, least)
 
     def _hot_rows(self, count: int) -> NDArray[np.bool_]:
         """Return which rows the solver starts with: limits only where they bound before."""
@@ -184,12 +205,14 @@ class AsynchronousSpace:
             self._hot[count][1 : len(self.context.limits.low)] = False
         return self._hot[count]
 
-    def _with_tangent(self, program: LinearProgram, box: Box, s_per_worker: float) -> LinearProgram:
+    def _tangent_row(self, box: Box, s_per_worker: float) -> tuple[Floats, float]:
         """Bound the steps/s by the tangent at a mean rate of the workers."""
         tangent = self._workers.tangent(box, s_per_worker * box.n)
-        rates = -tangent.slope / (self._workers.lone_s(box.n) + box.full_wait[0])
-        row = np.concatenate((rates, (1.0, 0.0)))
-        return program.with_row(row, tangent.value + EPS * abs(tangent.value) + EPS)
+        row = self._rows.sums(box).steps
+        row[: self._workers.pools] = -tangent.slope / (
+            self._workers.lone_s(box.n) + box.full_wait[0]
+        )
+        return row, tangent.value + EPS * abs(tangent.value) + EPS
 
     def _tightened(self, box: Box) -> Box | None:
         """Shrink a box to what its own ranges imply; None: it is empty."""
@@ -228,7 +251,10 @@ class AsynchronousSpace:
         full = n / queue.capacity[links]
         slowest = n / float(queue.speeds(n / most, 0.0, links)[0].min())
         quickest = n / float(queue.speeds(n / least, 0.0, links)[0].max())
-        wait = (max(box.wait[0], quickest - most), min(box.wait[1], slowest - least))
+        wait = (
+            max(box.wait[0], quickest - most),
+            min(box.wait[1], slowest - least, self._longest_wait(box)),
+        )
         full_wait = (
             max(box.full_wait[0], float(full.min()) - most),
             min(box.full_wait[1], max(0.0, float(full.max()) - least)),
@@ -238,19 +264,30 @@ class AsynchronousSpace:
             return None
         return (wait[0], max(wait)), (full_wait[0], max(full_wait))
 
+    def _longest_wait(self, box: Box) -> float:
+        """Return the wait beyond which n workers are too slow for the box's samples/s."""
+        if self._workers.spotdnn is None or box.samples[0] <= 0:
+            return math.inf
+        kept = box.upper > 0
+        batch, lone_s = self._workers.batch[kept], self._workers.lone_s(box.n)[kept]
+        return float((box.n * batch / box.samples[0] - lone_s).max()) + EPS
+
     def _tightened_shares(
         self, box: Box, kept: NDArray[np.bool_], slow: Floats, fast: Floats
     ) -> Box | None:
         n = box.n
         (f0, f1), (v0, v1), (q0, q1) = box.fastest, box.samples, box.squares
+        s0, s1 = box.share
         least = float((self._workers.batch * slow)[kept].min())
         f1 = min(f1, float((self._workers.batch * fast)[kept].max()))
         for _ in range(2):
             v1 = min(v1, n * f1)
             f1 = min(f1, v1 - (n - 1) * least + EPS * v1)
-            v0 = max(v0, f0 + (n - 1) * least)
-            f0 = max(f0, v0 / n)
-            if f0 > f1 * (1 + EPS) or v0 > v1 * (1 + EPS):
+            v0 = max(v0, f0 + (n - 1) * least, f0 / s1)
+            v1 = min(v1, f1 / s0)
+            f0, f1 = max(f0, v0 / n, s0 * v0), min(f1, s1 * v1)
+            s0, s1 = max(s0, f0 / v1), min(s1, f1 / v0)
+            if f0 > f1 * (1 + EPS) or v0 > v1 * (1 + EPS) or s0 > s1 * (1 + EPS):
                 return None
             v0 = max(v0, self._least_samples(box, (v0, v1), f1, (q0, q1)))
             q0 = max(q0, v0**2 / n)
@@ -259,8 +296,11 @@ class AsynchronousSpace:
             q1 = min(q1, f1 * v1)
         if v0 > v1 * (1 + EPS) or q0 > q1 * (1 + EPS):
             return None
-        return replace(
-            box, fastest=(f0, max(f0, f1)), samples=(v0, max(v0, v1)), squares=(q0, max(q0, q1))
+        return box.between(
+            fastest=(f0, max(f0, f1)),
+            share=(s0, max(s0, s1)),
+            samples=(v0, max(v0, v1)),
+            squares=(q0, max(q0, q1)),
         )
 
     def _least_samples(self, box: Box, samples: Range, f1: float, squares: Range) -> float:
@@ -275,40 +315,34 @@ class AsynchronousSpace:
         self, box: Box, relaxed: Relaxed, improves: Callable[[Floats], bool]
     ) -> Sequence[Box]:
         """Cut where the relaxation flatters its point most, else by counts."""
-        tight = self._tightened(box)
+        tight = self._tightened(replace(box, lower=relaxed.lower, upper=relaxed.upper))
         if tight is None:
             return []
         x = np.maximum(relaxed.point[: self._workers.pools], 0.0)
-        place = self._effects.place(tight, x)
-        effects = self._effects.effects(tight, place)
+        if relaxed.program is not None:
+            parts = self._cut(tight, x, _FLATTERY if relaxed.asked else _COARSE)
+            if parts:
+                return parts
+        halves, _ = split_counts(tight.lower, tight.upper, relaxed, improves)
+        return [replace(tight, lower=lower, upper=upper) for lower, upper in halves]
+
+    def _cut(self, box: Box, x: Floats, least: float) -> Sequence[Box]:
+        """Cut the range that flatters a point most, if it does by more than a least."""
+        place = self._effects.place(box, x)
+        effects = self._effects.effects(box, place)
         name = max(effects, key=lambda key: effects[key], default=None)
-        if name is None or effects[name] < (_FLATTERY if relaxed.asked else _COARSE):
-            return self._leaf(tight, relaxed, improves)
+        if name is None or effects[name] <= least:
+            return []
         if name == "link":
-            at = min(place.link, tight.link[1] - 1)
+            at = min(place.link, box.link[1] - 1)
             return [
-                replace(tight, link=(tight.link[0], at)),
-                replace(tight, link=(at + 1, tight.link[1])),
+                replace(box, link=(box.link[0], at)),
+                replace(box, link=(at + 1, box.link[1])),
             ]
-        return self._halves(tight, name, getattr(place, name))
+        return self._halves(box, name, getattr(place, name))
 
     def _halves(self, box: Box, name: str, value: float) -> Sequence[Box]:
         low, high = getattr(box, name)
         at = 0.5 * (min(max(value, low), high) + 0.5 * (low + high))
         at = min(max(at, low + 0.1 * (high - low)), high - 0.1 * (high - low))
         return [box.between(**{name: (low, at)}), box.between(**{name: (at, high)})]
-
-    def _leaf(
-        self, box: Box, relaxed: Relaxed, improves: Callable[[Floats], bool]
-    ) -> Sequence[Box]:
-        """Ask for the best whole fleet of a box, and cut by counts there if it is not better."""
-        found = whole_fleet(relaxed, self._workers.pools)
-        if found is None:
-            return []
-        fleet, solved = found
-        if solved and 1 <= fleet.sum() <= self.context.most_workers and improves(fleet):
-            return [box]
-        halves = split_counts(box.lower, box.upper, fleet)
-        if not halves:
-            improves(box.lower)  # the only fleet there is
-        return [replace(box, lower=lower, upper=upper) for lower, upper in halves]

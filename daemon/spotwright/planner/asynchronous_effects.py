@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from spotwright.domain.plan import Objective
 from spotwright.planner.asynchronous_workers import EPS, AsynchronousWorkers, Box, Range
 from spotwright.planner.pace import pace
 
@@ -13,7 +14,7 @@ Floats = NDArray[np.float64]
 
 _EXPLAINS = 0.3  # of the flattery: what the range to be cut should mend
 _NARROW = 1e-7
-_LAW_RANGES = ("batch", "fastest", "samples", "squares")
+_LAW_RANGES = ("batch", "share", "fastest", "samples", "squares")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,7 @@ class Place:
     steps: float
     samples: float
     fastest: float
+    share: float
     batch: float
     squares: float
     wait: float
@@ -49,13 +51,14 @@ class AsynchronousEffects:
             wait, full_wait = workers.queue(box.n).waits(x, lone_s, link)
         rates = 1 / np.maximum(lone_s + wait, workers.feed_s)
         speeds = workers.batch * rates
-        steps, samples = float(x @ rates), float(x @ speeds)
+        steps, samples, fastest = float(x @ rates), float(x @ speeds), leader(speeds, x)[0]
         return Place(
             x=x,
             rates=rates,
             steps=steps,
             samples=samples,
-            fastest=float(speeds[x > 1e-6].max()),
+            fastest=fastest,
+            share=fastest / samples,
             batch=samples / steps,
             squares=float(x @ speeds**2),
             wait=wait,
@@ -106,7 +109,17 @@ class AsynchronousEffects:
             too_large = box.batch[1] / place.batch
             effects["wait"] = _log(min(too_fast, too_large))
             effects["batch"] = _log(too_large) if too_large < too_fast else 0.0
+        effects["wait"] = max(effects["wait"], self._traffic_effect(place, slow))
         return effects
+
+    def _traffic_effect(self, place: Place, slow: Floats) -> float:
+        """Return by how much traffic between zones is cheaper at the rates of the longest wait."""
+        context = self._workers.context
+        if context.objective is not Objective.COST or not context.traffic.any():
+            return 0.0
+        rent = (float(context.price @ place.x) + context.servers_usd_per_hour) / 3600
+        traffic = [float(place.x @ (rates * context.traffic)) for rates in (place.rates, slow)]
+        return _log((rent + traffic[0]) / (rent + traffic[1]))
 
     def _law_effects(self, box: Box, place: Place) -> dict[str, float]:
         """Return what each range alone adds to the pace, or where that explains little, takes."""
@@ -115,7 +128,7 @@ class AsynchronousEffects:
         point = {name: _point(wide[name], getattr(place, name)) for name in names}
 
         def at(part: Box) -> float:
-            return pace(self._workers, part).at(place.steps, place.samples)
+            return pace(self._workers, part).at(place.steps, place.samples, place.fastest)
 
         here, single = at(box), box.between(**point)
         true = at(single)
@@ -123,6 +136,15 @@ class AsynchronousEffects:
         if max(added.values()) < _EXPLAINS * _log(here / true):  # they act together
             added = {n: _log(at(single.between(**{n: wide[n]})) / true) for n in names}
         return added
+
+
+def leader(speeds: Floats, x: Floats) -> tuple[float, float]:
+    """Return the mean speed of the fastest worker, counts possibly fractional, and the least."""
+    order = np.argsort(-speeds, kind="stable")
+    counts = np.minimum(np.cumsum(x[order]), 1.0)
+    last = int(np.searchsorted(counts, 1.0 - 1e-9))
+    mean = float(np.diff(counts, prepend=0.0) @ speeds[order]) / float(counts[-1])
+    return mean, float(speeds[order[min(last, len(order) - 1)]])
 
 
 def _point(limits: Range, value: float) -> Range:

@@ -1,8 +1,13 @@
 """The linear program of a box of asynchronous fleets.
 
-Columns are the counts of the pools and, where workers queue, the steps/s y and the samples/s V.
-Rows are the limits, the hazard, what the loss law holds (weighted batch, V, Q, the fastest worker)
-and the queue (y between the rates' sums, the wait at full servers, the shortest link).
+Columns are the counts of the pools; where workers queue, the steps/s y and the samples/s V; where
+spotDNN's law decides, the samples/s f of the fastest worker. Rows are the limits, the hazard, what
+the law holds (weighted batch, V, Q, the fastest worker and its share) and the queue (y and V between
+the rates' sums, the wait at full servers, the shortest link). The fastest worker l has x_l >= 1, so
+
+    f <= theta + sum_i x_i max(0, v_i - theta)    for every theta
+
+and the best theta, at which the counts of faster workers sum to 1, is chosen at the last point.
 """
 
 import math
@@ -18,7 +23,7 @@ from spotwright.planner.relaxation import BoxRows, Ratios
 
 Floats = NDArray[np.float64]
 
-_LAW_ROWS, _QUEUE_ROWS = 9, 5
+_LAW_ROWS, _QUEUE_ROWS = 10, 9
 
 
 class _Rows(NamedTuple):
@@ -29,12 +34,21 @@ class _Rows(NamedTuple):
     high: Floats
 
 
+class Sums(NamedTuple):
+    """What a box's columns make of y, V and f, as rows; V and f are counted in units."""
+
+    steps: Floats
+    samples: Floats
+    fastest: Floats
+
+
 class AsynchronousRows:
     """Builds the rows of boxes.
 
     Attributes:
-        unit: samples/s in which V is counted: programs want figures near 1.
+        unit: samples/s in which V and f are counted: programs want figures near 1.
         last_batch: weighted batch at the last point, about which rows are tight.
+        last_fastest: theta, samples/s.
     """
 
     def __init__(self, workers: AsynchronousWorkers) -> None:
@@ -44,67 +58,95 @@ class AsynchronousRows:
         self._templates: dict[bool, _Rows] = {}
         self.unit = float(workers.batch.mean())
         self.last_batch = self.unit
+        self.last_fastest = 0.0
         self._stops = run_bound(
             context.server_events, save_s=context.save_s, restart_s=context.restart_s
         )
 
     def rows(self, box: Box, time_cap: float) -> BoxRows | None:
-        """Return the rows of a box; None: the law does not hold in it, or time is too short."""
-        coefficient = self._workers.coefficient(box)
-        if self._workers.spotdnn and coefficient > self._workers.spotdnn.coefficient_range[1] * (
-            1 + EPS
-        ):
+        """Return the rows of a box; None: the law does not hold in it."""
+        law = self._workers.spotdnn
+        if law and self._workers.coefficient(box) > law.coefficient_range[1] * (1 + EPS):
             return None
         slow, fast = self._workers.rates(box)
         queues = self._workers.queues_at(box.n)
-        rows = self._template(queues)
+        rows, sums = self._template(queues), self.sums(box)
         rows.low[0] = rows.high[0] = box.n
         self._hazard_row(box, rows)
         if self._workers.uses_batch:
             self._law_rows(box, slow, fast, rows)
-        lower, upper = box.lower, box.upper
         if queues:
             self._queue_rows(box, slow, fast, rows)
-            steps, unit = self._workers.most_steps(box.n) * (1 + EPS), self.unit
-            lower = np.concatenate((lower, (0.0, box.samples[0] / unit * (1 - EPS))))
-            upper = np.concatenate((upper, (steps, box.samples[1] / unit * (1 + EPS))))
+        lower, upper = self._auxiliary_bounds(box)
         return BoxRows(
             rows=rows.matrix,
             low=rows.low,
             high=rows.high,
-            lower=lower,
-            upper=upper,
+            lower=np.concatenate((box.lower, lower)),
+            upper=np.concatenate((box.upper, upper)),
             node_range=(box.n, box.n),
-            ratios=self._ratios(box, slow, fast, time_cap),
+            ratios=self._ratios(box, sums, slow, time_cap),
         )
 
-    def _ratios(self, box: Box, slow: Floats, fast: Floats, time_cap: float) -> Ratios:
+    def sums(self, box: Box) -> Sums:
+        """Return y, V and f as rows over the columns of a box."""
+        _, fast = self._workers.rates(box)
+        pools, queues = self._workers.pools, self._workers.queues_at(box.n)
+        columns = np.zeros((3, self._template(queues).matrix.shape[1]))
+        if queues:
+            columns[0, pools], columns[1, pools + 1] = 1.0, 1.0
+        else:
+            columns[0, :pools], columns[1, :pools] = fast, self._workers.batch * fast / self.unit
+        if self._workers.spotdnn is not None:
+            columns[2, -1] = 1.0
+        return Sums(*columns)
+
+    def leader_row(self, box: Box, theta: float) -> tuple[Floats, float]:
+        """Return a row, and what it is at most, that keeps f to the workers there are."""
+        _, fast = self._workers.rates(box)
+        row = self.sums(box).fastest
+        row[: self._workers.pools] = -np.maximum(self._workers.batch * fast - theta, 0) / self.unit
+        return row, theta / self.unit * (1 + EPS) + EPS
+
+    def _auxiliary_bounds(self, box: Box) -> tuple[list[float], list[float]]:
+        lower, upper = [], []
+        if self._workers.queues_at(box.n):
+            lower += [0.0, box.samples[0] / self.unit * (1 - EPS)]
+            most_steps = self._workers.most_steps(box.n)
+            upper += [most_steps * (1 + EPS), box.samples[1] / self.unit * (1 + EPS)]
+        if self._workers.spotdnn is not None:
+            lower.append(box.fastest[0] / self.unit * (1 - EPS))
+            upper.append(box.fastest[1] / self.unit * (1 + EPS))
+        return lower, upper
+
+    def _ratios(self, box: Box, sums: Sums, slow: Floats, time_cap: float) -> Ratios:
         context, work = self._workers.context, pace(self._workers, box)
         missing = 1 + context.restart_s / 3600 * box.hazard[0] / box.n
         least_pace = 1 / time_cap if math.isfinite(time_cap) else 0.0
         seconds = self._stops.least_s(missing, below=least_pace)
-        cost = context.price * (seconds / 3600) + slow * context.traffic
-        cost = cost + least_pace * np.where(context.running > 0, 0.0, context.switching)
-        below = (work.per_step + work.per_sample * self._workers.batch) * fast
-        if self._workers.queues_at(box.n):
-            cost = np.concatenate((cost, (0.0, 0.0)))
-            below = np.concatenate((0.0 * fast, (work.per_step, work.per_sample * self.unit)))
+        cost = np.zeros_like(sums.steps)
+        cost[: self._workers.pools] = (
+            context.price * (seconds / 3600)
+            + slow * context.traffic
+            + least_pace * np.where(context.running > 0, 0.0, context.switching)
+        )
         return Ratios(
             cost=cost,
             cost0=context.servers_usd_per_hour * (seconds / 3600),
             seconds=seconds,
-            denominator=below,
-            denominator0=work.constant,
+            denominator=work.per_step * sums.steps
+            + self.unit * (work.per_sample * sums.samples + work.per_fastest * sums.fastest),
         )
 
     def _template(self, queues: bool) -> "_Rows":
         """Return rows of which the limits are filled in already."""
         if queues not in self._templates:
-            limits = self._workers.context.limits
+            limits, workers = self._workers.context.limits, self._workers
             count = len(limits.low) + 1 + _LAW_ROWS + (_QUEUE_ROWS if queues else 0) + 1
-            matrix = np.zeros((count, self._workers.pools + (2 if queues else 0)))
+            auxiliary = (2 if queues else 0) + (0 if workers.spotdnn is None else 1)
+            matrix = np.zeros((count, workers.pools + auxiliary))
             low, high = np.full(count, -np.inf), np.full(count, np.inf)
-            matrix[: len(limits.low), : self._workers.pools] = limits.matrix
+            matrix[: len(limits.low), : workers.pools] = limits.matrix
             low[: len(limits.low)], high[: len(limits.low)] = limits.low, limits.high
             self._templates[queues] = _Rows(matrix, low, high)
         blank = self._templates[queues]
@@ -116,45 +158,35 @@ class AsynchronousRows:
         rows.low[at], rows.high[at] = box.hazard[0] - EPS, box.hazard[1] + EPS
 
     def _law_rows(self, box: Box, slow: Floats, fast: Floats, rows: "_Rows") -> None:
-        """Hold the weighted batch V / y, and for spotdnn V, Q and the fastest worker."""
-        at, pools = len(self._workers.context.limits.low) + 1, self._workers.pools
-        v_slow, v_fast = self._workers.batch * slow, self._workers.batch * fast
-        if self._workers.queues_at(box.n):  # y and V are columns of their own
-            steps, samples, unit = pools, pools + 1, self.unit
-            rows.matrix[at, samples], rows.matrix[at, steps] = 1.0, -box.batch[0] / unit
-            rows.matrix[at + 1, samples], rows.matrix[at + 1, steps] = 1.0, -box.batch[1] / unit
-            rows.matrix[at + 2, :pools], rows.matrix[at + 2, samples] = v_fast / unit, -1.0
-            rows.matrix[at + 3, :pools], rows.matrix[at + 3, samples] = v_slow / unit, -1.0
-            rows.low[at + 2], rows.high[at + 3] = -EPS, EPS
-            self._batch_rows(slow, fast, rows, at + 7)
-        else:
-            rows.matrix[at] = v_fast - box.batch[0] * fast
-            rows.matrix[at + 1] = v_slow - box.batch[1] * slow
-            rows.matrix[at + 2], rows.low[at + 2] = v_fast, box.samples[0] * (1 - EPS)
-            rows.matrix[at + 3], rows.high[at + 3] = v_slow, box.samples[1] * (1 + EPS)
+        """Hold the weighted batch V / y, and for spotdnn V, Q, the fastest worker and its share."""
+        at, pools, unit = len(self._workers.context.limits.low) + 1, self._workers.pools, self.unit
+        sums = self.sums(box)
+        rows.matrix[at] = sums.samples - box.batch[0] / unit * sums.steps
+        rows.matrix[at + 1] = sums.samples - box.batch[1] / unit * sums.steps
         rows.low[at], rows.high[at + 1] = -EPS, EPS
+        rows.matrix[at + 2] = sums.samples
+        rows.low[at + 2], rows.high[at + 2] = (
+            box.samples[0] / unit * (1 - EPS),
+            box.samples[1] / unit * (1 + EPS),
+        )
         if self._workers.spotdnn is None:
             return
-        rows.matrix[at + 4, :pools], rows.low[at + 4] = v_fast**2, box.squares[0] * (1 - EPS)
-        rows.matrix[at + 5, :pools], rows.high[at + 5] = v_slow**2, box.squares[1] * (1 + EPS)
+        v_slow, v_fast = self._workers.batch * slow, self._workers.batch * fast
+        squares = (box.squares[0] / unit**2, box.squares[1] / unit**2)
+        rows.matrix[at + 3, :pools], rows.low[at + 3] = (v_fast / unit) ** 2, squares[0] * (1 - EPS)
+        rows.matrix[at + 4, :pools], rows.high[at + 4] = (v_slow / unit) ** 2, squares[1] * (
+            1 + EPS
+        )
         present = (box.upper > 0) & (v_fast >= box.fastest[0] * (1 - EPS))
-        rows.matrix[at + 6, :pools], rows.low[at + 6] = present, 1.0
-
-    def _batch_rows(self, slow: Floats, fast: Floats, rows: "_Rows", at: int) -> None:
-        """Hold V - beta y = sum x (b - beta) a for a batch beta like that of the last point.
-
-        The wait moves y and V together: where all batches are alike, this ties V to y exactly.
-        """
-        beta, pools, unit = self.last_batch, self._workers.pools, self.unit
-        more = np.maximum(self._workers.batch - beta, 0.0) / unit
-        less = np.maximum(beta - self._workers.batch, 0.0) / unit
-        rows.matrix[at, :pools] = less * slow - more * fast
-        rows.matrix[at + 1, :pools] = less * fast - more * slow
-        rows.matrix[at : at + 2, pools:] = (-beta / unit, 1.0)
-        rows.high[at], rows.low[at + 1] = EPS, -EPS
+        rows.matrix[at + 5, :pools], rows.low[at + 5] = present, 1.0
+        rows.matrix[at + 6] = sums.fastest - box.share[0] * sums.samples
+        rows.matrix[at + 7] = sums.fastest - box.share[1] * sums.samples
+        rows.low[at + 6], rows.high[at + 7] = -EPS, EPS
+        for i, theta in enumerate((box.fastest[0], self.last_fastest)):
+            rows.matrix[at + 8 + i], rows.high[at + 8 + i] = self.leader_row(box, theta)
 
     def _queue_rows(self, box: Box, slow: Floats, fast: Floats, rows: "_Rows") -> None:
-        """Hold y between the rates' sums, the full server's wait and the shortest link."""
+        """Hold y and V between the rates' sums, the full server's wait and the shortest link."""
         at, pools = len(self._workers.context.limits.low) + 1 + _LAW_ROWS, self._workers.pools
         lone_s, (z0, z1) = self._workers.lone_s(box.n), box.full_wait
         capacity = self._workers.queue(box.n).capacity[box.link[0] : box.link[1] + 1]
@@ -167,3 +199,23 @@ class AsynchronousRows:
             rows.matrix[at + 3, :pools], rows.low[at + 3] = 1 / (lone_s + z0), worst * (1 - EPS)
         near = self._workers.visit_s <= self._workers.links[box.link[1]] * (1 + EPS)
         rows.matrix[at + 4, :pools], rows.low[at + 4] = near, 1.0
+        if self._workers.uses_batch:
+            self._samples_rows(slow, fast, rows, at + 5)
+
+    def _samples_rows(self, slow: Floats, fast: Floats, rows: "_Rows", at: int) -> None:
+        """Hold V between the rates' sums, and V - beta y = sum x (b - beta) a.
+
+        The wait moves y and V together: where all batches are like beta, that of the last point,
+        this ties V to y exactly.
+        """
+        beta, pools, unit = self.last_batch, self._workers.pools, self.unit
+        batch = self._workers.batch / unit
+        rows.matrix[at, :pools], rows.matrix[at, pools + 1] = batch * fast, -1.0
+        rows.matrix[at + 1, :pools], rows.matrix[at + 1, pools + 1] = batch * slow, -1.0
+        rows.low[at], rows.high[at + 1] = -EPS, EPS
+        more = np.maximum(batch - beta / unit, 0.0)
+        less = np.maximum(beta / unit - batch, 0.0)
+        rows.matrix[at + 2, :pools] = less * slow - more * fast
+        rows.matrix[at + 3, :pools] = less * fast - more * slow
+        rows.matrix[at + 2 : at + 4, pools : pools + 2] = (-beta / unit, 1.0)
+        rows.high[at + 2], rows.low[at + 3] = EPS, -EPS

@@ -28,6 +28,7 @@ class Box:
     lower: Floats
     upper: Floats
     fastest: Range
+    share: Range  # of the fastest worker, in the samples
     samples: Range
     batch: Range
     squares: Range
@@ -165,6 +166,8 @@ class AsynchronousWorkers:
         if self.spotdnn is None:
             return 0.0
         least = least_coefficient(box.n, box.fastest[1], box.samples[0], box.squares[0])
+        if box.n > 1:
+            least = max(least, (1 - min(1.0, box.share[1])) * math.sqrt(box.n / (box.n - 1)))
         return max(least, self.spotdnn.coefficient_range[0])
 
     def tangent(self, box: Box, s: float) -> Line:

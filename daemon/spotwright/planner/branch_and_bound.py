@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Box = TypeVar("Box")
 
 _REPORT_EVERY = 16  # boxes
-_FEWEST_COUNTS, _MOST_COUNTS = 150_000, 1_000_000  # fleets times pools, evaluated at once
+_FEWEST_COUNTS, _MOST_COUNTS = 150_000, 1_000_000  # fleets times the pools they use, evaluated at once
 
 
 class Relaxed(NamedTuple):
@@ -36,6 +36,8 @@ class Relaxed(NamedTuple):
     promise: float  # how good a fleet it may hold: the order of the search
     point: Floats  # fractional counts where the relaxation is smallest
     fleets: Floats | None  # all whole fleets that are left, (pools, fleets); None: too many
+    lower: Floats  # nodes of each pool in anything better
+    upper: Floats
     program: LinearProgram | None  # that was relaxed; None: the solver gave up
     asked: bool  # there is a target: an optimum of the program above 0 proves the box empty
 
@@ -48,10 +50,10 @@ class Space(Protocol[Box]):
     def roots(self, target: float) -> Iterable[tuple[float, Box]]:
         """Return boxes that cover every fleet better than `target`, with bounds by no solver."""
 
-    def relax(self, box: Box, target: float, *, most_fleets: int) -> Relaxed | None:
+    def relax(self, box: Box, target: float, *, most_counts: int) -> Relaxed | None:
         """Bound a box; None: it is proved to hold nothing better than `target`.
 
-        If no more than `most_fleets` whole fleets are left, they are all returned.
+        If few whole fleets are left, `most_counts` counts at most, they are all returned.
         """
 
     def split(
@@ -134,9 +136,7 @@ def search(
         if bound >= target:
             continue
         boxes += 1
-        relaxed = space.relax(
-            box, target, most_fleets=_most_fleets(depth, len(space.context.workers))
-        )
+        relaxed = space.relax(box, target, most_counts=_most_counts(depth))
         if relaxed is None:
             continue
         if relaxed.fleets is not None:
@@ -153,12 +153,14 @@ def search(
 
 
 def _improves(incumbent: Incumbent, context: Context, fleet: Floats) -> bool:
+    if not context.least_workers <= fleet.sum() <= context.most_workers:
+        return False
     return incumbent.offer(context, fleet[:, None])
 
 
-def _most_fleets(depth: int, pools: int) -> int:
+def _most_counts(depth: int) -> int:
     """Return how many fleets are evaluated rather than split: more where splitting did not help."""
-    return int(min(_FEWEST_COUNTS * 1.15**depth, _MOST_COUNTS) / pools)
+    return int(min(_FEWEST_COUNTS * 1.15**depth, _MOST_COUNTS))
 
 
 def _progress(incumbent: Incumbent, bound: float, boxes: int) -> SearchProgress:

@@ -19,6 +19,7 @@ from spotwright.planner.limit_rows import LimitRows, limit_rows
 Floats = NDArray[np.float64]
 
 _ROUNDING = 1e-9
+_WORTH_NARROWING = 20_000  # counts, below which making another evaluator takes longer
 _MISSED = 1e15  # a score beyond every cost and duration
 
 
@@ -85,11 +86,20 @@ class Context:
 
     def evaluate(self, counts: Floats) -> FleetFigures:
         """Evaluate whole fleets, goals and limits aside; the cost of switching is included."""
-        figures = self.evaluator.evaluate(counts)
+        figures = self._figures(counts)
         if self.switching.any():
             new = np.maximum(counts - self.running[:, None], 0.0)
             figures.cost_usd[:] += self.switching @ new
         return figures
+
+    def _figures(self, counts: Floats) -> FleetFigures:
+        """Evaluate with the pools that are in use alone, where that pays."""
+        used = np.flatnonzero(counts.any(axis=1))
+        if counts.size < _WORTH_NARROWING or len(used) > len(counts) / 2:
+            return self.evaluator.evaluate(counts)
+        workers = [self.workers[i] for i in used]
+        narrow = FleetEvaluator(self.job, workers, self.servers, most_workers=self.most_workers)
+        return narrow.evaluate(counts[used])
 
     def values(self, counts: Floats, *, better_than: float = math.inf) -> Values:
         """Return what fleets are worth; those not better than some value may be infinite too."""

@@ -6,7 +6,7 @@
 For any multipliers m of the rows, objective . x >= m . b + sum_i min over [lower, upper] of
 (objective - m . rows)_i x_i, where b is low where m > 0 and high where m < 0. The bound in use is
 this one, at the multipliers the solver found: it holds whatever the solver's tolerances are. That a
-program has no solution at all is the solver's word, within its tolerances; rows are eased for that.
+program has no solution is proved in the same way: with no objective, the bound is above 0.
 
 Why GLOP, filled from arrays: docs/decisions/0005-planner.md; `make bench-planner` measures again.
 """
@@ -24,7 +24,9 @@ from spotwright.domain.errors import SolverGaveUpError
 Floats = NDArray[np.float64]
 
 _TOLERANCE = 1e-7
+_ROUNDING = 1e-9
 _EASE = 10.0  # times the tolerance: solvers call programs empty that hold a point by a hair
+_NOISE = 1e-12  # of a row's largest figure: what differences leave, and solvers scale up
 # Far beyond what programs take; GLOP was seen to cycle for ever on a badly scaled one. Counted in
 # steps, not seconds, so that the same program always has the same answer.
 _LIMITS = {"glop": "max_number_of_iterations: 5000", "scip": "limits/nodes = 20000"}
@@ -44,14 +46,14 @@ class LinearProgram:
     lower: Floats
     upper: Floats
 
-    def relaxed(self, hot: NDArray[np.bool_]) -> "Optimum | None":
-        """Solve with fractions allowed; None: no solution.
+    def relaxed(self, hot: NDArray[np.bool_]) -> "Optimum | Empty":
+        """Solve with fractions allowed.
 
         Most rows never bind. Only those marked in `hot` are given to the solver; one that its
         solution breaks is marked, and the rest is solved again.
 
         Raises:
-            SolverGaveUpError: neither an optimum nor a proof that there is none.
+            SolverGaveUpError: neither an optimum nor a proof that there is no solution.
         """
         columns = np.flatnonzero((self.upper > 0) | (self.lower > 0))
         point = np.zeros(len(self.objective))
@@ -59,7 +61,7 @@ class LinearProgram:
             rows = np.flatnonzero(hot)
             solver = self._solved("glop", rows=rows, columns=columns)
             if solver is None:
-                return None
+                return self._emptiness(hot)
             point[columns] = solver.variable_values()
             sums = self.rows @ point
             broken = (sums > self.high + _slack(self.high)) | (sums < self.low - _slack(self.low))
@@ -69,6 +71,47 @@ class LinearProgram:
                 multipliers[rows] = solver.dual_values()
                 return Optimum(point, multipliers)
             hot |= broken
+
+    def _emptiness(self, hot: NDArray[np.bool_]) -> "Empty":
+        """Prove that there is no solution: the least by which rows must be broken is above 0.
+
+        Raises:
+            SolverGaveUpError: it is not, or too little to be sure.
+        """
+        multipliers = np.zeros(len(self.low))
+        if (self.lower > self.upper).any() or (self.low > self.high).any():
+            return Empty(multipliers)
+        least, most = (np.flatnonzero(hot & np.isfinite(ends)) for ends in (self.low, self.high))
+        rows = np.concatenate((least, most))
+        scale = np.abs(self.rows).max(axis=1, initial=0.0)[rows]
+        scale[scale == 0] = 1.0
+        signs = np.repeat((1.0, -1.0), (len(least), len(most)))
+        eased = replace(
+            self,
+            objective=np.append(np.zeros_like(self.objective), 1.0),
+            rows=np.column_stack((self.rows[rows], signs * scale)),
+            low=np.where(signs > 0, self.low[rows], -np.inf),
+            high=np.where(signs < 0, self.high[rows], np.inf),
+            lower=np.append(self.lower, 0.0),
+            upper=np.append(self.upper, np.inf),
+        )
+        everything = np.arange(len(rows)), np.arange(len(eased.lower))
+        solver = eased._solved("glop", rows=everything[0], columns=everything[1])
+        if solver is not None:
+            np.add.at(multipliers, rows, solver.dual_values())
+            if self.is_empty_by(multipliers):
+                return Empty(multipliers)
+        raise SolverGaveUpError(f"glop calls a program of {len(rows)} rows empty, without proof")
+
+    def is_empty_by(self, multipliers: Floats) -> bool:
+        """Tell whether multipliers prove that there is no solution (Farkas)."""
+        nothing = replace(self, objective=np.zeros_like(self.objective), constant=0.0)
+        least, reduced = nothing.bound(multipliers)
+        if least <= 0:
+            return False
+        limits = np.where(multipliers > 0, self.low, self.high)
+        size = np.abs(multipliers) @ np.where(np.isfinite(limits), np.abs(limits), 0.0)
+        return bool(least > _ROUNDING * (size + np.abs(reduced) @ np.abs(self.upper)))
 
     def whole(self, integral: NDArray[np.intp]) -> Floats | None:
         """Solve with whole numbers in the columns `integral`; None: no solution."""
@@ -111,9 +154,12 @@ class LinearProgram:
         if (self.lower > self.upper).any() or (self.low > self.high).any():
             return None
         width = len(columns)
+        figures = self.rows[np.ix_(rows, columns)]
+        largest = np.abs(figures).max(axis=1, initial=0.0, keepdims=True)
+        figures[np.abs(figures) < _NOISE * largest] = 0.0
         matrix = csr_matrix(
             (
-                self.rows[np.ix_(rows, columns)].ravel(),
+                figures.ravel(),
                 np.tile(np.arange(width, dtype=np.int32), len(rows)),
                 np.arange(0, len(rows) * width + 1, width, dtype=np.int32),
             ),
@@ -151,4 +197,11 @@ class Optimum:
     """Where a relaxation is smallest, and the multipliers that prove it."""
 
     point: Floats
+    multipliers: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """There is no solution, as these multipliers prove."""
+
     multipliers: Floats

@@ -1,18 +1,15 @@
-"""How much of a job asynchronous workers can do in a second at most: a line in y and V over a box.
+"""How much of a job asynchronous workers can do in a second at most: a line in y, V and f.
 
 With y steps/s, V samples/s and B = V / y, a job of j updates takes j / y seconds, so that y / j is
-the part of it done in a second. spotDNN's law has j = k(R) (c2 B + c3) - c1, and R is at least
+the part of it done in a second. spotDNN's law has j = k(R) (c2 B + c3) - c1. With s = f / V the share
+of the fastest worker, R is at least
 
-    r(V) = (1 - f / V) sqrt(n / (n - 1))    f the fastest worker's samples/s: by Cauchy on the others
+    r(s) = (1 - s) sqrt(n / (n - 1))    by Cauchy on the other workers' shares
 
-so y / j is at most y q(B, V), q = 1 / (k(r(V)) (c2 B + c3) - c1). At fixed V it is convex in B: its
-chord over the box lies above. At fixed B, psi(V) = V q(B, V) is convex in V, because it is V p(1/V)
-with p convex: again the chord a + b V lies above. With both, and t = y / V = 1 / B,
-
-    y / j <= [(a0 + b0 V) (B1 t - 1) + (a1 + b1 V) (1 - B0 t)] / (B1 - B0)
-
-in which V t = y, and t itself is bounded by a line in y and V (McCormick): exact at three corners of
-the box. Where a constant R says more than r(V), a0 = a1 = 0.
+so that y / j is at most y q(B, s), q = 1 / (k(r(s)) (c2 B + c3) - c1), which is convex in B and in s:
+its chords over the box lie above, first in one, then in the other. Interpolated between the four
+corners it is a sum of y, y B = V, y B s = f and y s; the last is bounded by a line in the other
+three (McCormick). Where a constant R says more than r(s), it takes its place.
 
 A noise-scale law makes y / j concave in y and V: there a tangent lies above.
 """
@@ -21,21 +18,21 @@ import math
 from typing import NamedTuple
 
 from spotwright.domain.workload import NoiseScaleLaw
-from spotwright.planner.asynchronous_workers import EPS, AsynchronousWorkers, Box, Range
+from spotwright.planner.asynchronous_workers import AsynchronousWorkers, Box
 
-_THIN = 1e-7  # relative width below which a range is one value
+_THIN = 1e-9  # relative width below which a range is one value
 
 
 class Pace(NamedTuple):
-    """per_step * y + per_sample * V + constant: the part of a job done in a second, at most."""
+    """per_step * y + per_sample * V + per_fastest * f: the part of a job done in a second."""
 
     per_step: float
     per_sample: float
-    constant: float = 0.0
+    per_fastest: float = 0.0
 
-    def at(self, steps: float, samples: float) -> float:
-        """Return the bound at given steps/s and samples/s."""
-        return self.per_step * steps + self.per_sample * samples + self.constant
+    def at(self, steps: float, samples: float, fastest: float) -> float:
+        """Return the bound at given steps/s, samples/s and samples/s of the fastest worker."""
+        return self.per_step * steps + self.per_sample * samples + self.per_fastest * fastest
 
 
 def pace(workers: AsynchronousWorkers, box: Box) -> Pace:
@@ -44,66 +41,65 @@ def pace(workers: AsynchronousWorkers, box: Box) -> Pace:
         return Pace(0.0, 1 / workers.updates(box.n, 1.0, 0.0))
     law = workers.context.job.workload.convergence
     if workers.uses_batch and workers.spotdnn is None and isinstance(law, NoiseScaleLaw):
-        middle = math.sqrt(box.batch[0] * box.batch[1])
-        with_noise = middle + law.noise_scale_samples
-        rise = law.noise_scale_samples / (law.minimum_steps * with_noise**2)
-        return Pace(middle**2 / (law.minimum_steps * with_noise**2), rise)
+        return _tangent(law, math.sqrt(box.batch[0] * box.batch[1]))
     coefficient = workers.coefficient(box)
-    flat = 1 / workers.updates(box.n, box.batch[1], coefficient)
     if workers.spotdnn is None:
-        return Pace(flat, 0.0)
+        return Pace(1 / workers.updates(box.n, box.batch[1], coefficient), 0.0)
     if workers.raw_updates(box.n, box.batch[1], coefficient) <= 1.0:
-        return Pace(flat, 0.0)  # a goal that is reached at once
-    return _best(box, [_flat_coefficient(workers, box, coefficient), _by_share(workers, box)])
+        return Pace(1.0, 0.0)  # a goal that may be reached at once
+    flat = _in_batch(workers, box, coefficient)
+    if box.n == 1 or box.share[1] - box.share[0] < _THIN:
+        return flat
+    return _lowest(box, [flat, *_in_batch_and_share(workers, box)])
 
 
-def _best(box: Box, paces: list[Pace | None]) -> Pace:
-    """Return the line that is lowest in the middle of the box."""
-    samples = (box.samples[0] + box.samples[1]) / 2
-    steps = samples * (1 / box.batch[0] + 1 / box.batch[1]) / 2
-    return min((p for p in paces if p is not None), key=lambda p: p.at(steps, samples))
+def _tangent(law: NoiseScaleLaw, batch: float) -> Pace:
+    per_batch = 1 / (law.minimum_steps * (batch + law.noise_scale_samples) ** 2)
+    return Pace(batch**2 * per_batch, law.noise_scale_samples * per_batch)
 
 
-def _flat_coefficient(workers: AsynchronousWorkers, box: Box, coefficient: float) -> Pace:
-    """Return the chord in B at the least R."""
-    chords = [(0.0, 1 / workers.raw_updates(box.n, b, coefficient)) for b in box.batch]
-    return _combined(box, chords[0], chords[1])
+def _lowest(box: Box, paces: list[Pace]) -> Pace:
+    """Return the bound that is lowest in the middle of the box."""
+    batch, share = sum(box.batch) / 2, sum(box.share) / 2
+    return min(paces, key=lambda p: p.at(1.0, batch, batch * share))
 
 
-def _by_share(workers: AsynchronousWorkers, box: Box) -> Pace | None:
-    """Return the chords in B and V, R following from the share of the fastest worker."""
-    n, (low, high) = box.n, box.samples
-    if n == 1 or high <= low * (1 + _THIN):
-        return None
-    ends = [(v, (1 - min(1.0, box.fastest[1] / v)) * math.sqrt(n / (n - 1))) for v in (low, high)]
-    chords = []
-    for batch in box.batch:
-        updates = [workers.raw_updates(n, batch, r) for _, r in ends]
-        if min(updates) <= 1.0:
-            return None
-        first, last = (v / j for (v, _), j in zip(ends, updates, strict=True))
-        slope = (last - first) / (high - low)
-        chords.append((first - slope * low, slope))
-    return _combined(box, chords[0], chords[1])
+def _in_batch(workers: AsynchronousWorkers, box: Box, coefficient: float) -> Pace:
+    """Return the chord in B at a constant R."""
+    low, high = box.batch
+    least, most = (1 / workers.raw_updates(box.n, batch, coefficient) for batch in box.batch)
+    if high <= low * (1 + _THIN):
+        return Pace(0.0, most / low)
+    slope = (most - least) / (high - low)
+    return Pace(least - slope * low, slope)
 
 
-def _combined(box: Box, least: Range, most: Range) -> Pace:
-    """Join the chords a + b V at the least and at the largest batch."""
-    (b0, b1), (a0, s0), (a1, s1) = box.batch, least, most
-    if b1 <= b0 * (1 + _THIN):
-        return Pace(0.0, s1 / b0 * (1 + EPS), a1 / b0 * (1 + EPS))
-    width = b1 - b0
-    weight = (a0 * b1 - a1 * b0) / width  # of t = y / V
-    per_step, per_sample = (s0 * b1 - s1 * b0) / width, (s1 - s0) / width
-    constant = (a1 - a0) / width
-    if weight == 0.0:
-        return Pace(per_step, per_sample, constant)
-    low, high = box.samples
-    corners = ((1 / b1, low), (1 / b0, high)) if weight > 0 else ((1 / b1, high), (1 / b0, low))
-    return _best(
-        box,
-        [
-            Pace(per_step + weight / v, per_sample - weight * t / v, constant + weight * t)
-            for t, v in corners
-        ],
+def _in_batch_and_share(workers: AsynchronousWorkers, box: Box) -> list[Pace]:
+    """Return the bounds by both chords; none where the law says nothing at a corner."""
+    (b0, b1), (s0, s1) = box.batch, box.share
+    crowd = math.sqrt(box.n / (box.n - 1))
+    updates = [
+        [workers.raw_updates(box.n, b, max(0.0, 1 - s) * crowd) for s in box.share]
+        for b in box.batch
+    ]
+    if min(min(row) for row in updates) <= 1.0:
+        return []
+    (q00, q01), (q10, q11) = ([1 / j for j in row] for row in updates)
+    if b1 <= b0 * (1 + _THIN):  # V q(s) / B
+        slope = (q11 - q10) / (s1 - s0)
+        return [Pace(0.0, (q10 - slope * s0) / b0, slope / b0)]
+    in_batch, in_share = (q10 - q00) / (b1 - b0), (q01 - q00) / (s1 - s0)
+    both = (q11 - q10 - q01 + q00) / ((b1 - b0) * (s1 - s0))
+    line = Pace(
+        q00 - in_batch * b0 - in_share * s0 + both * b0 * s0, in_batch - both * s0, both
     )
+    weight = in_share - both * b0  # of y s, which the corner (s, b) bounds: s y + (f - s V) / b
+    corners = ((s0, b0), (s1, b1)) if weight > 0 else ((s1, b0), (s0, b1))
+    return [
+        Pace(
+            line.per_step + weight * s,
+            line.per_sample - weight * s / b,
+            line.per_fastest + weight / b,
+        )
+        for s, b in corners
+    ]

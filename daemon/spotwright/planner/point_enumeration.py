@@ -37,43 +37,70 @@ class Moves:
         return whole
 
 
-def enumerate_fleets(
-    reduced: Floats,
-    slack: float,
-    *,
-    lower: Floats,
-    upper: Floats,
-    node_range: tuple[int, int],
-    most: int,
-) -> "Moves | None":
-    """Return every fleet within the slack; None: more than `most`.
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far each column can be from where its reduced cost wants it."""
+
+    home: Floats
+    price: Floats  # of a step away
+    direction: Floats
+    steps: Floats  # at most
+
+    @property
+    def lower(self) -> Floats:
+        """Least nodes of each column."""
+        return np.where(self.direction > 0, self.home, self.home - self.steps)
+
+    @property
+    def upper(self) -> Floats:
+        """Most nodes of each column."""
+        return np.where(self.direction > 0, self.home + self.steps, self.home)
+
+
+def reach(reduced: Floats, slack: float, *, lower: Floats, upper: Floats) -> Reach:
+    """Return the nodes of each column that a slack leaves.
 
     Args:
         reduced: reduced cost of one node of each column.
         slack: how much all steps together may cost.
         lower: least nodes of each column.
         upper: most nodes of each column.
-        node_range: least and most nodes of a fleet.
-        most: fleets beyond which it does not pay.
     """
-    home = np.where(reduced > 0, lower, upper)
-    price = np.abs(reduced)
-    reach = np.minimum(upper - lower, _steps(price, slack))
-    if not _is_small(reach, most):
+    return Reach(
+        home=np.where(reduced > 0, lower, upper),
+        price=np.abs(reduced),
+        direction=np.where(reduced > 0, 1.0, -1.0),
+        steps=np.minimum(upper - lower, _steps(np.abs(reduced), slack)),
+    )
+
+
+def enumerate_fleets(
+    near: Reach, slack: float, *, node_range: tuple[int, int], most_counts: int
+) -> Moves | None:
+    """Return every fleet within the slack; None: more than it pays to evaluate.
+
+    Args:
+        near: what the slack leaves of each column.
+        slack: how much all steps together may cost.
+        node_range: least and most nodes of a fleet.
+        most_counts: fleets, times the columns they use, beyond which it does not pay.
+    """
+    home, price, direction, left = near.home, near.price, near.direction, near.steps
+    most = most_counts // max(1, int(((home > 0) | (left > 0)).sum()))
+    if not _is_small(left, most):
         return None
     low_n, high_n = node_range
-    direction = np.where(reduced > 0, 1.0, -1.0)
-    moving = np.flatnonzero(reach > 0)
+    moving = np.flatnonzero(left > 0)
     moving = moving[np.argsort(-price[moving], kind="stable")]
     # what the columns not yet placed can still add or take away
-    gains = np.where(direction > 0, reach, 0.0)[moving]
-    losses = np.where(direction < 0, reach, 0.0)[moving]
+    gains = np.where(direction > 0, left, 0.0)[moving]
+    losses = np.where(direction < 0, left, 0.0)[moving]
     gain_left = np.append(np.cumsum(gains[::-1])[::-1], 0.0)
     loss_left = np.append(np.cumsum(losses[::-1])[::-1], 0.0)
     steps = np.zeros((0, 1))
     nodes, spent = np.array([home.sum()]), np.zeros(1)
     for k, i in enumerate(moving):
-        options = np.arange(reach[i] + 1)
+        options = np.arange(left[i] + 1)
         nodes_next = (nodes[:, None] + direction[i] * options).ravel()
         spent_next = (spent[:, None] + price[i] * options).ravel()
         kept = np.flatnonzero(
@@ -98,9 +125,9 @@ def _steps(price: Floats, slack: float) -> Floats:
         )
 
 
-def _is_small(reach: Floats, most: int) -> bool:
+def _is_small(left: Floats, most: int) -> bool:
     """Guess, from the volume of the simplex that the slack leaves, whether it is worth a try."""
-    steps = np.sort(reach[reach > 0])[::-1]
+    steps = np.sort(left[left > 0])[::-1]
     dimension = np.arange(1, len(steps) + 1)
     log_volume = float(np.log((steps + dimension) / dimension).sum())
-    return log_volume <= math.log(most) + _OPTIMISM
+    return log_volume <= math.log(max(most, 1)) + _OPTIMISM

@@ -11,20 +11,21 @@ the whole fleets that are left (point_enumeration.py).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spotwright.domain.errors import SolverGaveUpError
 from spotwright.domain.plan import Objective
 from spotwright.planner.branch_and_bound import Relaxed
 from spotwright.planner.linear_program import LinearProgram, Optimum
-from spotwright.planner.point_enumeration import Moves, enumerate_fleets
+from spotwright.planner.point_enumeration import Moves, enumerate_fleets, reach
 
 Floats = NDArray[np.float64]
 
 _ROUNDING = 1e-6  # of a row's largest figure
+_WHOLE = 1e-6
 _LOWER_TARGETS = np.linspace(0.0, 1.0, 33)[1:]
 
 
@@ -102,26 +103,27 @@ class Question:
         )
 
     def answer(
-        self, program: LinearProgram, optimum: Optimum, *, pools: int, most_fleets: int
+        self, program: LinearProgram, optimum: Optimum, *, pools: int, most_counts: int
     ) -> Relaxed | None:
         """Return what the multipliers prove; None: no such fleet."""
         value, reduced = program.bound(optimum.multipliers)
         asked = math.isfinite(self.target)
         if asked and value > 0:
             return None
+        slack = -value if asked else math.inf
+        near = reach(
+            reduced[:pools], slack, lower=program.lower[:pools], upper=program.upper[:pools]
+        )
         moves = enumerate_fleets(
-            reduced[:pools],
-            -value if asked else math.inf,
-            lower=program.lower[:pools],
-            upper=program.upper[:pools],
-            node_range=self.box.node_range,
-            most=most_fleets,
+            near, slack, node_range=self.box.node_range, most_counts=most_counts
         )
         return Relaxed(
             bound=self._least_target(program, optimum.multipliers) if asked else 0.0,
             promise=self.box.ratios.at(optimum.point, self.objective),
             point=optimum.point,
             fleets=None if moves is None else _kept(program, moves, pools),
+            lower=near.lower,
+            upper=near.upper,
             program=program,
             asked=asked,
         )
@@ -154,35 +156,42 @@ def _kept(program: LinearProgram, moves: Moves, pools: int) -> Floats:
     return moves.fleets(((sums >= low - scale) & (sums <= high + scale)).all(axis=0))
 
 
-def whole_fleet(relaxed: Relaxed, pools: int) -> tuple[Floats, bool] | None:
-    """Solve a box's program in whole nodes; None: it holds nothing within the caps.
+def split_counts(
+    lower: Floats, upper: Floats, relaxed: Relaxed, improves: Callable[[Floats], bool]
+) -> tuple[list[tuple[Floats, Floats]], Floats | None]:
+    """Cut by counts, so that the relaxation's point is left out; second, the point if it is whole.
 
-    Where the solver gives up, the relaxation's own point is returned, and False.
+    A whole point is a fleet: it is evaluated, and what is left are fleets in which some pool that
+    it uses has fewer nodes, and those of more nodes.
     """
-    program = relaxed.program
-    if program is None:
-        return relaxed.point[:pools], False
-    try:
-        point = program.whole(np.arange(pools))
-    except SolverGaveUpError:
-        return relaxed.point[:pools], False
-    if point is None:
-        return None
-    value = program.objective @ point + program.constant
-    size = np.abs(program.objective) @ np.abs(point) + abs(program.constant)
-    if relaxed.asked and value > _ROUNDING * size:
-        return None
-    return np.round(point[:pools]), True
+    x = np.maximum(relaxed.point[: len(lower)], 0.0)
+    if relaxed.program is None:  # the solver gave up: the point means nothing
+        i = int(np.argmax(upper - lower))
+        if upper[i] - lower[i] < 1:
+            improves(lower)  # the only fleet there is
+            return [], None
+        return _cut_at(lower, upper, i, math.floor((lower[i] + upper[i]) / 2)), None
+    fleet = np.round(x)
+    i = int(np.argmax(np.abs(x - fleet)))
+    if abs(x[i] - fleet[i]) > _WHOLE:
+        return _cut_at(lower, upper, i, math.floor(x[i])), None
+    improves(fleet)
+    return _with_fewer(lower, upper, fleet), fleet
 
 
-def split_counts(lower: Floats, upper: Floats, x: Floats) -> list[tuple[Floats, Floats]]:
-    """Cut the counts of the pool that is furthest from a whole number; none: a single fleet."""
-    free = upper - lower >= 1
-    if not free.any():
-        return []
-    distance = np.where(free, np.abs(x - np.round(x)) + 1e-6 * (upper - lower), -1.0)
-    i = int(np.argmax(distance))
-    at = min(max(math.floor(x[i] + 1e-9), lower[i]), upper[i] - 1)
+def _cut_at(lower: Floats, upper: Floats, i: int, at: float) -> list[tuple[Floats, Floats]]:
     below, above = upper.copy(), lower.copy()
     below[i], above[i] = at, at + 1
     return [(lower, below), (above, upper)]
+
+
+def _with_fewer(lower: Floats, upper: Floats, fleet: Floats) -> list[tuple[Floats, Floats]]:
+    """Cover every fleet in which some pool has fewer nodes than in a given one."""
+    parts = []
+    at_least = lower.copy()
+    for i in np.flatnonzero(fleet > lower):
+        fewer = upper.copy()
+        fewer[i] = fleet[i] - 1
+        parts.append((at_least.copy(), fewer))
+        at_least[i] = fleet[i]
+    return parts

@@ -11,7 +11,7 @@ from spotwright.domain.fleet import Fleet
 from spotwright.domain.offer import Pool
 from spotwright.domain.plan import Objective
 from spotwright.domain.workload import Strategy
-from spotwright.planner.asynchronous_boxes import AsynchronousSpace
+from spotwright.planner.asynchronous_boxes import AsynchronousSpace, Remembered
 from spotwright.planner.branch_and_bound import Found, Incumbent, Space, search
 from spotwright.planner.context import Context
 from spotwright.planner.local_search import LocalSearch
@@ -111,7 +111,7 @@ def _solution(incumbent: Incumbent, found: Found) -> Solution:
 def _spaces(contexts: Sequence[Context]) -> list[Space[Any]]:
     """Return the spaces of a strategy; those of the same pools learn from each other."""
     spaces: list[Space[Any]] = []
-    remembered: dict[tuple[Pool, ...], dict[int, Floats]] = {}
+    remembered: dict[tuple[Pool, ...], Remembered] = {}
     for context in contexts:
         if context.job.workload.strategy is Strategy.ASP_PS:
             pools = tuple(w.group.offer.pool for w in context.workers if w.group.offer)

@@ -25,8 +25,8 @@ from spotwright.domain.errors import SolverGaveUpError
 from spotwright.perfmodel.traffic import least_ring_usd_per_step
 from spotwright.planner.branch_and_bound import Relaxed
 from spotwright.planner.context import Context
-from spotwright.planner.linear_program import LinearProgram
-from spotwright.planner.relaxation import BoxRows, Question, Ratios, split_counts, whole_fleet
+from spotwright.planner.linear_program import Empty, LinearProgram, Optimum
+from spotwright.planner.relaxation import BoxRows, Question, Ratios, split_counts
 from spotwright.planner.synchronous_workers import (
     EPS,
     TWO_NODE_LOSS,
@@ -50,7 +50,7 @@ class SynchronousSpace:
     def __init__(self, context: Context) -> None:
         """Prepare for boxes."""
         self.context, self._workers = context, SynchronousWorkers(context)
-        self._multipliers: Floats | None = None
+        self._proof: Optimum | Empty | None = None  # of the last box
         self._hot: NDArray[np.bool_] | None = None
 
     def roots(self, _target: float) -> Iterator[tuple[float, Box]]:
@@ -72,7 +72,7 @@ class SynchronousSpace:
         )
         yield 0.0, everything
 
-    def relax(self, box: Box, target: float, *, most_fleets: int) -> Relaxed | None:
+    def relax(self, box: Box, target: float, *, most_counts: int) -> Relaxed | None:
         """Bound a box."""
         tight = self._tightened(box)
         if tight is None:
@@ -85,23 +85,26 @@ class SynchronousSpace:
             time_cap=time_cap,
         )
         program = question.program()
-        if math.isfinite(question.target) and self._ruled_out(program):
+        if self._ruled_out(program, asked=math.isfinite(question.target)):
             return None
         try:
-            optimum = program.relaxed(self._hot_rows(len(program.low)))
+            found = program.relaxed(self._hot_rows(len(program.low)))
         except SolverGaveUpError:
             middle = (program.lower + np.minimum(program.upper, program.lower + 1)) / 2
-            return Relaxed(0.0, 0.0, middle, None, None, asked=False)
-        if optimum is None:
+            return Relaxed(0.0, 0.0, middle, None, box.lower, box.upper, None, asked=False)
+        self._proof = found
+        if isinstance(found, Empty):
             return None
-        self._multipliers = optimum.multipliers
         return question.answer(
-            program, optimum, pools=len(self._workers.gpus), most_fleets=most_fleets
+            program, found, pools=len(self._workers.gpus), most_counts=most_counts
         )
 
-    def _ruled_out(self, program: LinearProgram) -> bool:
+    def _ruled_out(self, program: LinearProgram, *, asked: bool) -> bool:
         """Try the multipliers of the last box that was solved: often they do."""
-        return self._multipliers is not None and program.bound(self._multipliers)[0] > 0
+        proof = self._proof
+        if isinstance(proof, Empty):
+            return program.is_empty_by(proof.multipliers)
+        return asked and proof is not None and program.bound(proof.multipliers)[0] > 0
 
     def _hot_rows(self, count: int) -> NDArray[np.bool_]:
         """Return which rows the solver starts with: limits only where they bound before."""
@@ -225,11 +228,11 @@ class SynchronousSpace:
         self, box: Box, relaxed: Relaxed, improves: Callable[[Floats], bool]
     ) -> Sequence[Box]:
         """Cut where the relaxation flatters its point most, else by counts."""
-        tight = self._tightened(box)
+        tight = self._tightened(replace(box, lower=relaxed.lower, upper=relaxed.upper))
         if tight is None:
             return []
         x = np.maximum(relaxed.point, 0.0)
-        effects = self._effects(tight, x)
+        effects = self._effects(tight, x) if relaxed.program is not None else {}
         name = max(effects, key=lambda key: effects[key], default=None)
         if name is None or effects[name] < (_FLATTERY if relaxed.asked else _COARSE):
             return self._leaf(tight, relaxed, improves)
@@ -268,17 +271,13 @@ class SynchronousSpace:
     def _leaf(
         self, box: Box, relaxed: Relaxed, improves: Callable[[Floats], bool]
     ) -> Sequence[Box]:
-        """Ask for the best whole fleet of a box, and cut by counts there if it is not better."""
-        found = whole_fleet(relaxed, len(self._workers.gpus))
-        if found is None:
-            return []
-        fleet, solved = found
-        if solved and 1 <= fleet.sum() <= self.context.most_workers and improves(fleet):
-            return [box]
-        halves = split_counts(box.lower, box.upper, fleet)
-        if not halves:
-            improves(box.lower)  # the only fleet there is
-        return [replace(box, lower=lower, upper=upper) for lower, upper in halves]
+        """Cut by counts."""
+        parts, fleet = split_counts(box.lower, box.upper, relaxed, improves)
+        boxes = [replace(box, lower=lower, upper=upper) for lower, upper in parts]
+        if fleet is not None and fleet.sum() < box.nodes[1]:
+            larger = (round(float(fleet.sum())) + 1, box.nodes[1])
+            boxes.append(replace(box, lower=np.maximum(box.lower, fleet), nodes=larger))
+        return boxes
 
     def _effects(self, box: Box, x: Floats) -> dict[str | int, float]:
         """Return by how much, in logarithms, each range flatters the point."""
