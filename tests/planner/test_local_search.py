@@ -4,16 +4,20 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from spotwright.domain.workload import Strategy
 from spotwright.perfmodel.predict import predict
-from spotwright.planner.branch_and_bound import Incumbent
+from spotwright.planner.branch_and_bound import Incumbent, Relaxed
 from spotwright.planner.context import Context
+from spotwright.planner.linear_program import LinearProgram
 from spotwright.planner.local_search import LocalSearch
 from spotwright.planner.placements import sites
 from spotwright.usecases.broken_limits import broken_limits
 from tests.planner.oracle import Best
 from tests.planner.random_problems import Drawn, draw
+
+Floats = NDArray[np.float64]
 
 STRATEGIES = [Strategy.ASP_PS, Strategy.BSP_PS, Strategy.ALLREDUCE]
 SEEDS = range(65_000, 65_025)
@@ -48,10 +52,25 @@ def started(strategy: Strategy) -> Iterator[tuple[Drawn, Incumbent]]:
     """Yield problems and what is found before any box is looked at."""
     for seed in SEEDS:
         drawn, incumbent = draw(strategy, seed), Incumbent()
-        local = LocalSearch(incumbent)
-        for context in contexts(drawn):
-            local.start(context)
+        LocalSearch(incumbent).start(contexts(drawn))
         yield drawn, incumbent
+
+
+def relaxed_at(point: Floats) -> Relaxed:
+    """Return what a relaxation says whose optimum is at a point."""
+    pools, nothing = np.zeros_like(point), np.zeros(0)
+    free = LinearProgram(pools, 0.0, np.zeros((0, len(point))), nothing, nothing, pools, point)
+    return Relaxed(
+        bound=0.0,
+        promise=0.0,
+        point=point,
+        fleets=None,
+        lower=pools,
+        upper=np.ceil(point),
+        reduced=pools,
+        program=free,
+        asked=True,
+    )
 
 
 @all_strategies
@@ -92,7 +111,7 @@ def test_polishing_any_point_never_loses_what_is_known(strategy: Strategy) -> No
             for _ in range(5):
                 before = found.objective
                 upper = np.minimum(context.limits.upper, context.most_workers)
-                local.polish(context, random.uniform(0, upper / 2))
+                local.polish(context, relaxed_at(random.uniform(0, upper / 2)))
                 assert found.objective <= before, drawn.seed
         best = best_of_all(drawn)
         least = best.value(drawn.objective) if best else np.inf
@@ -108,6 +127,15 @@ def test_a_point_of_whole_counts_is_taken_as_it_is() -> None:
     for context in contexts(drawn):
         counts = context.counts_of(nodes)
         if counts is not None:
-            LocalSearch(found).polish(context, counts)
+            LocalSearch(found).polish(context, relaxed_at(counts))
 
     assert found.objective == pytest.approx(best.value(drawn.objective))
+
+
+def test_the_point_of_a_box_that_was_not_solved_is_left_alone() -> None:
+    drawn, found = draw(Strategy.ALLREDUCE, SEEDS[1]), Incumbent()
+    for context in contexts(drawn):
+        point = np.ones(len(context.workers))
+        LocalSearch(found).polish(context, relaxed_at(point)._replace(program=None))
+
+    assert found.counts is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spotwright.planner.point_enumeration import enumerate_fleets
+from spotwright.planner.point_enumeration import Moves, enumerate_fleets, reach
 
 Floats = NDArray[np.float64]
 
@@ -37,27 +37,62 @@ def by_hand(
     }
 
 
+def listed(seed: int, most_counts: int = 10**6) -> Moves | None:
+    reduced, slack, lower, upper, nodes = drawn(seed)
+    near = reach(reduced, slack, lower=lower, upper=upper)
+    return enumerate_fleets(near, slack, node_range=nodes, most_counts=most_counts)
+
+
+def everything(moves: Moves) -> Floats:
+    return moves.fleets(np.ones(moves.steps.shape[1], dtype=np.bool_))
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_every_fleet_within_the_slack_is_listed_once(seed: int) -> None:
-    reduced, slack, lower, upper, nodes = drawn(seed)
-
-    moves = enumerate_fleets(
-        reduced, slack, lower=lower, upper=upper, node_range=nodes, most=100_000
-    )
+    moves = listed(seed)
 
     assert moves is not None
-    fleets = moves.fleets(np.ones(moves.steps.shape[1], dtype=np.bool_))
-    listed = [tuple(fleet) for fleet in fleets.T.astype(int).tolist()]
-    assert len({*listed}) == len(listed)
-    assert {*listed} == by_hand(reduced, slack, lower, upper, nodes)
+    fleets = [tuple(fleet) for fleet in everything(moves).T.astype(int).tolist()]
+    assert len({*fleets}) == len(fleets)
+    assert {*fleets} == by_hand(*drawn(seed))
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_no_fleet_within_the_slack_is_out_of_reach(seed: int) -> None:
+    reduced, slack, lower, upper, nodes = drawn(seed)
+
+    near = reach(reduced, slack, lower=lower, upper=upper)
+
+    assert (near.lower >= lower).all()
+    assert (near.upper <= upper).all()
+    for fleet in by_hand(reduced, slack, lower, upper, nodes):
+        assert (near.lower <= fleet).all()
+        assert (near.upper >= fleet).all()
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_each_count_within_reach_is_within_the_slack_alone(seed: int) -> None:
+    reduced, slack, lower, upper, _ = drawn(seed)
+
+    near = reach(reduced, slack, lower=lower, upper=upper)
+
+    corner = np.where(reduced > 0, lower, upper)
+    for ends in (near.lower, near.upper):
+        assert (np.abs(reduced) * np.abs(ends - corner) <= slack + 1e-8).all()
+
+
+def test_everything_is_within_reach_of_an_endless_slack() -> None:
+    near = reach(np.array([1.0, 0.0, -1.0]), np.inf, lower=np.zeros(3), upper=np.full(3, 4.0))
+
+    assert near.lower.tolist() == [0.0] * 3
+    assert near.upper.tolist() == [4.0] * 3
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_sums_over_moves_are_those_of_whole_fleets(seed: int) -> None:
-    reduced, slack, lower, upper, nodes = drawn(seed)
-    rows = np.random.default_rng(seed).normal(size=(3, len(reduced)))
-    moves = enumerate_fleets(reduced, slack, lower=lower, upper=upper, node_range=nodes, most=10**5)
+    moves = listed(seed)
     assert moves is not None
+    rows = np.random.default_rng(seed).normal(size=(3, len(moves.home)))
     kept = np.arange(moves.steps.shape[1]) % 2 == 0
 
     sums, fleets = moves.sums(rows), moves.fleets(kept)
@@ -67,25 +102,17 @@ def test_sums_over_moves_are_those_of_whole_fleets(seed: int) -> None:
 
 def test_too_many_fleets_are_not_listed() -> None:
     columns = 10
+    near = reach(np.full(columns, 0.1), 100.0, lower=np.zeros(columns), upper=np.full(columns, 9.0))
 
-    moves = enumerate_fleets(
-        np.full(columns, 0.1),
-        100.0,
-        lower=np.zeros(columns),
-        upper=np.full(columns, 9.0),
-        node_range=(0, 90),
-        most=10_000,
-    )
+    moves = enumerate_fleets(near, 100.0, node_range=(0, 90), most_counts=100_000)
 
     assert moves is None
 
 
-@pytest.mark.parametrize("most", [1, 5, 20, 100])
+@pytest.mark.parametrize("most_counts", [1, 10, 50, 300])
 @pytest.mark.parametrize("seed", range(20))
-def test_a_list_is_whole_or_missing(seed: int, most: int) -> None:
-    reduced, slack, lower, upper, nodes = drawn(seed)
-
-    moves = enumerate_fleets(reduced, slack, lower=lower, upper=upper, node_range=nodes, most=most)
+def test_a_list_is_whole_or_missing(seed: int, most_counts: int) -> None:
+    moves = listed(seed, most_counts)
 
     if moves is not None:
-        assert moves.steps.shape[1] == len(by_hand(reduced, slack, lower, upper, nodes))
+        assert moves.steps.shape[1] == len(by_hand(*drawn(seed)))

@@ -37,13 +37,14 @@ from spotwright.planner.asynchronous_workers import (
 from spotwright.planner.branch_and_bound import Relaxed
 from spotwright.planner.context import Context
 from spotwright.planner.linear_program import Empty, LinearProgram, Optimum
-from spotwright.planner.relaxation import Question, split_counts
+from spotwright.planner.point_enumeration import reach
+from spotwright.planner.relaxation import Question, split_counts, unsolved
 
 Floats = NDArray[np.float64]
 
 # Of the objective: below, boxes are cut by counts. While no fleet is known, slivers prove nothing.
 _FLATTERY, _COARSE = 3e-4, 2e-2
-_CUT_ROUNDS = 6
+_CUT_ROUNDS = 3
 _BROKEN = 1e-5  # relative: what a cut must be broken by
 _REMEMBERED = 4  # multipliers that are tried on the next box
 _NEAR = (0, -1, 1, -2, 2)  # numbers of workers whose multipliers are tried too
@@ -135,30 +136,44 @@ class AsynchronousSpace:
         program = question.program()
         if self._workers.queues_at(box.n):
             program = program.with_row(*self._tangent_row(tight, self._last_s))
-        if self._ruled_out(program, box.n, asked=math.isfinite(question.target)):
+        narrowed = self._narrowed(program, box.n, asked=math.isfinite(question.target))
+        if narrowed is None:
             return None
         try:
-            program, found = self._solve(program, tight)
+            program, found = self._solve(narrowed, tight)
         except SolverGaveUpError:
-            middle = (program.lower + np.minimum(program.upper, program.lower + 1)) / 2
-            return Relaxed(0.0, 0.0, middle, None, box.lower, box.upper, None, asked=False)
+            return unsolved(box.lower, box.upper, program)
         self._remember(found, base=len(rows.low) + 1, n=box.n)
         if isinstance(found, Empty):
             return None
         return question.answer(program, found, pools=self._workers.pools, most_counts=most_counts)
 
-    def _ruled_out(self, program: LinearProgram, n: int, *, asked: bool) -> bool:
-        """Try the multipliers of boxes that were solved before: often they do."""
+    def _narrowed(self, program: LinearProgram, n: int, *, asked: bool) -> LinearProgram | None:
+        """Try the multipliers of boxes that were solved before; None: they prove it empty.
+
+        Otherwise the best of them may still say that some pools cannot be part of a better fleet.
+        """
         near = (self._remembered.get(n + i) for i in _NEAR)
+        best, reduced_best = -math.inf, np.zeros(0)
         for proof in (*self._proofs, *near):
             if proof is None or len(proof.multipliers) != len(program.low):
                 continue
             if isinstance(proof, Empty):
                 if program.is_empty_by(proof.multipliers):
-                    return True
-            elif asked and program.bound(proof.multipliers)[0] > 0:
-                return True
-        return False
+                    return None
+            elif asked:
+                value, reduced = program.bound(proof.multipliers)
+                if value > 0:
+                    return None
+                if value > best:
+                    best, reduced_best = value, reduced
+        if math.isinf(best):
+            return program
+        near_pools = reach(reduced_best, -best, lower=program.lower, upper=program.upper)
+        pools = self._workers.pools
+        lower, upper = program.lower.copy(), program.upper.copy()
+        lower[:pools], upper[:pools] = near_pools.lower[:pools], near_pools.upper[:pools]
+        return replace(program, lower=lower, upper=upper)
 
     def _remember(self, found: Optimum | Empty, *, base: int, n: int) -> None:
         """Keep the multipliers of the rows that every box has."""
@@ -190,12 +205,12 @@ class AsynchronousSpace:
             if workers.uses_batch and y > 0:
                 self._rows.last_batch = float(point[pools + 1]) * self._rows.unit / y
             tangent = workers.tangent(box, s)
-            if y > (tangent.value + tangent.slope * s) * (1 + _BROKEN):
+            if y > tangent.at(s, x) * (1 + _BROKEN):
                 yield self._tangent_row(box, self._last_s)
         if workers.spotdnn is not None:
             mean, least = leader(workers.batch * workers.rates(box)[1], x)
             self._rows.last_fastest = least
-            if point[-1] * self._rows.unit > mean * (1 + _BROKEN):
+            if point[-1] * self._rows.unit > mean * (1 + 2e-3):
                 yield self._rows.leader_row(box, least)
 
     def _hot_rows(self, count: int) -> NDArray[np.bool_]:
@@ -209,9 +224,8 @@ class AsynchronousSpace:
         """Bound the steps/s by the tangent at a mean rate of the workers."""
         tangent = self._workers.tangent(box, s_per_worker * box.n)
         row = self._rows.sums(box).steps
-        row[: self._workers.pools] = -tangent.slope / (
-            self._workers.lone_s(box.n) + box.full_wait[0]
-        )
+        lone_s = self._workers.lone_s(box.n) + box.full_wait[0]
+        row[: self._workers.pools] = tangent.slower / box.n - tangent.slope / lone_s
         return row, tangent.value + EPS * abs(tangent.value) + EPS
 
     def _tightened(self, box: Box) -> Box | None:
@@ -265,12 +279,18 @@ class AsynchronousSpace:
         return (wait[0], max(wait)), (full_wait[0], max(full_wait))
 
     def _longest_wait(self, box: Box) -> float:
-        """Return the wait beyond which n workers are too slow for the box's samples/s."""
-        if self._workers.spotdnn is None or box.samples[0] <= 0:
+        """Return the wait beyond which n workers are too slow for the deadline."""
+        workers, deadline_s, kept = self._workers, self.context.deadline_s, box.upper > 0
+        if math.isinf(deadline_s):
             return math.inf
-        kept = box.upper > 0
-        batch, lone_s = self._workers.batch[kept], self._workers.lone_s(box.n)[kept]
-        return float((box.n * batch / box.samples[0] - lone_s).max()) + EPS
+        batch, lone_s = workers.batch[kept], workers.lone_s(box.n)[kept]
+        work = workers.updates(box.n, box.batch[1], workers.coefficient(box)) / deadline_s
+        if not workers.per_step:
+            return float((box.n * batch / work - lone_s).max()) + EPS
+        longest = box.n / work - float(lone_s.min())
+        if workers.spotdnn is not None:
+            longest = min(longest, float((box.n * batch / box.samples[0] - lone_s).max()))
+        return longest + EPS
 
     def _tightened_shares(
         self, box: Box, kept: NDArray[np.bool_], slow: Floats, fast: Floats
@@ -309,7 +329,8 @@ class AsynchronousSpace:
         if math.isinf(deadline_s):
             return 0.0
         coefficient = least_coefficient(box.n, f1, samples[0], squares[0])
-        return box.batch[0] * self._workers.updates(box.n, box.batch[1], coefficient) / deadline_s
+        # B j is concave in B: least at one end
+        return min(b * self._workers.updates(box.n, b, coefficient) for b in box.batch) / deadline_s
 
     def split(
         self, box: Box, relaxed: Relaxed, improves: Callable[[Floats], bool]

@@ -103,7 +103,7 @@ class AsynchronousEffects:
         effects = {
             "wait": weight * _log(too_fast),
             "full_wait": _log(at_link / at_full),
-            "link": _log(min(tangent.value + tangent.slope * s, most) / at_link),
+            "link": _log(min(tangent.at(s, x), most) / at_link),
         }
         if not workers.per_step:  # V <= B1 y, or the sum of the rates
             too_large = box.batch[1] / place.batch

@@ -92,7 +92,7 @@ class AsynchronousRows:
         """Return y, V and f as rows over the columns of a box."""
         _, fast = self._workers.rates(box)
         pools, queues = self._workers.pools, self._workers.queues_at(box.n)
-        columns = np.zeros((3, self._template(queues).matrix.shape[1]))
+        columns = np.zeros((3, pools + self._auxiliary_count(queues)))
         if queues:
             columns[0, pools], columns[1, pools + 1] = 1.0, 1.0
         else:
@@ -143,14 +143,16 @@ class AsynchronousRows:
         if queues not in self._templates:
             limits, workers = self._workers.context.limits, self._workers
             count = len(limits.low) + 1 + _LAW_ROWS + (_QUEUE_ROWS if queues else 0) + 1
-            auxiliary = (2 if queues else 0) + (0 if workers.spotdnn is None else 1)
-            matrix = np.zeros((count, workers.pools + auxiliary))
+            matrix = np.zeros((count, workers.pools + self._auxiliary_count(queues)))
             low, high = np.full(count, -np.inf), np.full(count, np.inf)
             matrix[: len(limits.low), : workers.pools] = limits.matrix
             low[: len(limits.low)], high[: len(limits.low)] = limits.low, limits.high
             self._templates[queues] = _Rows(matrix, low, high)
         blank = self._templates[queues]
         return _Rows(blank.matrix.copy(), blank.low.copy(), blank.high.copy())
+
+    def _auxiliary_count(self, queues: bool) -> int:
+        return (2 if queues else 0) + (0 if self._workers.spotdnn is None else 1)
 
     def _hazard_row(self, box: Box, rows: "_Rows") -> None:
         at = len(self._workers.context.limits.low)

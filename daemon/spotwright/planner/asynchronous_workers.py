@@ -43,10 +43,15 @@ class Box:
 
 
 class Line(NamedTuple):
-    """value + slope * S."""
+    """value + slope * S - sum x slower / n: steps/s at most."""
 
     value: float
     slope: float
+    slower: Floats  # by class: what its link takes away at least
+
+    def at(self, s: float, x: Floats) -> float:
+        """Return the bound for n workers x whose lone rates sum to s."""
+        return self.value + self.slope * s - float(x @ self.slower) / float(x.sum())
 
 
 class AsynchronousWorkers:
@@ -77,6 +82,7 @@ class AsynchronousWorkers:
         law = context.job.workload.convergence if target.kind is TargetKind.LOSS else None
         self.spotdnn = law if isinstance(law, SpotdnnLoss) else None
         self.links = sorted(model.servers)
+        self._link_index = np.searchsorted(self.links, self.visit_s * (1 - EPS))
         fastest = model.servers[self.links[0]] if self.links else None
         self.queueing = fastest is not None and math.isfinite(fastest.rates[0])
         law_of_batch = isinstance(law, SpotdnnLoss | NoiseScaleLaw)
@@ -171,10 +177,11 @@ class AsynchronousWorkers:
         return max(least, self.spotdnn.coefficient_range[0])
 
     def tangent(self, box: Box, s: float) -> Line:
-        """Return a line in S above the speed at every link of the box, near S = s.
+        """Return a line in S and x above the speed at every link of the box, near S = s.
 
         Which link is fastest depends on S; where there are several, the line joins the highest of
-        their tangents at either end of what S can be.
+        their tangents at either end of what S can be. A fleet's shortest link is no longer than
+        any other of its links, so it loses at least the mean of what they all lose.
         """
         z, links = box.full_wait[0], slice(box.link[0], box.link[1] + 1)
         rates = 1 / (self.lone_s(box.n)[box.upper > 0] + z)
@@ -184,11 +191,13 @@ class AsynchronousWorkers:
         values = speeds - slopes * s
         if len(values) == 1 or high <= low * (1 + EPS):
             best = int(np.argmax(speeds))
-            return Line(float(values[best]), float(slopes[best]))
-        at_low = float((values + slopes * low).max())
-        at_high = float((values + slopes * high).max())
-        slope = (at_high - at_low) / (high - low)
-        return Line(at_low - slope * low, slope)
+            return Line(float(values[best]), float(slopes[best]), np.zeros(self.pools))
+        at_low, at_high = values + slopes * low, values + slopes * high
+        slope = (float(at_high.max()) - float(at_low.max())) / (high - low)
+        losses = np.minimum(at_low.max() - at_low, at_high.max() - at_high)
+        losses = np.minimum.accumulate(losses)  # no more than with any shorter link
+        slower = losses[np.clip(self._link_index - box.link[0], 0, len(losses) - 1)]
+        return Line(float(at_low.max()) - slope * low, slope, slower)
 
     def link_of(self, x: Floats) -> int:
         """Return the index of the shortest visit among the pools in use."""

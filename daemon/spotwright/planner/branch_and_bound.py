@@ -26,7 +26,8 @@ Floats = NDArray[np.float64]
 Box = TypeVar("Box")
 
 _REPORT_EVERY = 16  # boxes
-_FEWEST_COUNTS, _MOST_COUNTS = 150_000, 1_000_000  # fleets times the pools they use, evaluated at once
+_SCOUTS = 8  # one root in so many is looked at first: good fleets early
+_FEWEST_COUNTS, _MOST_COUNTS = 30_000, 1_000_000  # fleets times the pools they use, evaluated at once
 
 
 class Relaxed(NamedTuple):
@@ -38,6 +39,7 @@ class Relaxed(NamedTuple):
     fleets: Floats | None  # all whole fleets that are left, (pools, fleets); None: too many
     lower: Floats  # nodes of each pool in anything better
     upper: Floats
+    reduced: Floats  # what a node of each pool adds to the program's optimum
     program: LinearProgram | None  # that was relaxed; None: the solver gave up
     asked: bool  # there is a target: an optimum of the program above 0 proves the box empty
 
@@ -113,14 +115,14 @@ def search(
     *,
     gap_fraction: float,
     watch: Watch,
-    polish: Callable[[Context, Floats], None],
+    polish: Callable[[Context, Relaxed], None],
 ) -> Found:
     """Search all spaces; `polish` makes whole fleets of a relaxation's point."""
     order = count()
     heap = [
-        _Open(bound, next(order), bound, 0, space, box)
+        _Open(bound if i % _SCOUTS else 0.0, next(order), bound, 0, space, box)
         for space in spaces
-        for bound, box in space.roots(incumbent.objective * (1 - gap_fraction))
+        for i, (bound, box) in enumerate(space.roots(incumbent.objective * (1 - gap_fraction)), 1)
     ]
     heapq.heapify(heap)
     boxes = 0
@@ -142,7 +144,7 @@ def search(
         if relaxed.fleets is not None:
             incumbent.offer(space.context, relaxed.fleets)
             continue
-        polish(space.context, relaxed.point)
+        polish(space.context, relaxed)
         bound = max(bound, relaxed.bound)
         improves = partial(_improves, incumbent, space.context)
         for child in space.split(box, relaxed, improves):

@@ -67,6 +67,7 @@ class Context:
         self.hazard = self.evaluator.exposure.hazards
         self.server_events = self.evaluator.exposure.server_per_hour
         self.traffic = self.evaluator.traffic.usd_per_step
+        self._running = running
         self.running = np.array([float(running.nodes.get(offer.pool, 0)) for offer in offers])
         self.switching = self.price * (running.switching_s / 3600 if running.nodes else 0.0)
         self.save_s, self.restart_s = checkpoint_s(job.workload), job.workload.spot.restart_s
@@ -101,6 +102,13 @@ class Context:
         narrow = FleetEvaluator(self.job, workers, self.servers, most_workers=self.most_workers)
         return narrow.evaluate(counts[used])
 
+    def narrowed(self, pools: NDArray[np.intp]) -> "Context":
+        """Return the same with some of the pools."""
+        workers = [self.workers[i] for i in pools]
+        return Context(
+            self.job, workers, self.servers, objective=self.objective, running=self._running
+        )
+
     def values(self, counts: Floats, *, better_than: float = math.inf) -> Values:
         """Return what fleets are worth; those not better than some value may be infinite too."""
         figures = self.evaluate(counts)
@@ -128,6 +136,13 @@ class Context:
         score = np.where(missed <= 1 + _ROUNDING, chosen, _MISSED * missed)
         allowed = self.limits.allow(counts) & figures.in_fitted_range & figures.fits_memory
         return np.where(allowed & ended, score, np.inf)
+
+    def estimate(self, fleet: Floats) -> tuple[float, float]:
+        """Return what a fleet is worth, and by what factor it misses a goal, 1 if it does not."""
+        figures = self.evaluate(fleet[:, None])
+        cost, duration = float(figures.cost_usd[0]), float(figures.duration_s[0])
+        missed = max(1.0, cost / self.budget_usd, duration / self.deadline_s)
+        return cost if self.objective is Objective.COST else duration, missed
 
     def caps(self, target: float) -> tuple[float, float]:
         """Return the dollars and the seconds that a fleet better than `target` stays within."""

@@ -29,7 +29,7 @@ _EASE = 10.0  # times the tolerance: solvers call programs empty that hold a poi
 _NOISE = 1e-12  # of a row's largest figure: what differences leave, and solvers scale up
 # Far beyond what programs take; GLOP was seen to cycle for ever on a badly scaled one. Counted in
 # steps, not seconds, so that the same program always has the same answer.
-_LIMITS = {"glop": "max_number_of_iterations: 5000", "scip": "limits/nodes = 20000"}
+_LIMITS = "max_number_of_iterations: 5000"
 _OPTIMAL = model_builder_helper.SolveStatus.OPTIMAL
 _INFEASIBLE = model_builder_helper.SolveStatus.INFEASIBLE
 
@@ -59,7 +59,7 @@ class LinearProgram:
         point = np.zeros(len(self.objective))
         while True:
             rows = np.flatnonzero(hot)
-            solver = self._solved("glop", rows=rows, columns=columns)
+            solver = self._solved(rows=rows, columns=columns)
             if solver is None:
                 return self._emptiness(hot)
             point[columns] = solver.variable_values()
@@ -96,7 +96,7 @@ class LinearProgram:
             upper=np.append(self.upper, np.inf),
         )
         everything = np.arange(len(rows)), np.arange(len(eased.lower))
-        solver = eased._solved("glop", rows=everything[0], columns=everything[1])
+        solver = eased._solved(rows=everything[0], columns=everything[1])
         if solver is not None:
             np.add.at(multipliers, rows, solver.dual_values())
             if self.is_empty_by(multipliers):
@@ -112,17 +112,6 @@ class LinearProgram:
         limits = np.where(multipliers > 0, self.low, self.high)
         size = np.abs(multipliers) @ np.where(np.isfinite(limits), np.abs(limits), 0.0)
         return bool(least > _ROUNDING * (size + np.abs(reduced) @ np.abs(self.upper)))
-
-    def whole(self, integral: NDArray[np.intp]) -> Floats | None:
-        """Solve with whole numbers in the columns `integral`; None: no solution."""
-        rows, columns = np.arange(len(self.low)), np.arange(len(self.objective))
-        # SCIP was seen to call a box empty that held a fleet to the last bit: rows near 1 cure it.
-        scale = np.maximum(np.abs(self.rows).max(axis=1), 1e-12)
-        scaled = replace(
-            self, rows=self.rows / scale[:, None], low=self.low / scale, high=self.high / scale
-        )
-        solver = scaled._solved("scip", rows=rows, columns=columns, integral=integral)
-        return None if solver is None else np.asarray(solver.variable_values())
 
     def bound(self, multipliers: Floats) -> tuple[float, Floats]:
         """Return a lower bound of the optimum, and the reduced costs it was made with."""
@@ -144,12 +133,7 @@ class LinearProgram:
         )
 
     def _solved(
-        self,
-        name: str,
-        *,
-        rows: NDArray[np.intp],
-        columns: NDArray[np.intp],
-        integral: NDArray[np.intp] | tuple[()] = (),
+        self, *, rows: NDArray[np.intp], columns: NDArray[np.intp]
     ) -> model_builder_helper.ModelSolverHelper | None:
         if (self.lower > self.upper).any() or (self.low > self.high).any():
             return None
@@ -174,15 +158,13 @@ class LinearProgram:
             (self.high + _EASE * _slack(self.high))[rows],
             matrix,
         )
-        for i in integral:
-            model.set_var_integrality(int(i), True)
-        solver = model_builder_helper.ModelSolverHelper(name)
-        solver.set_solver_specific_parameters(_LIMITS[name])
+        solver = model_builder_helper.ModelSolverHelper("glop")
+        solver.set_solver_specific_parameters(_LIMITS)
         solver.solve(model)
         if solver.status() == _INFEASIBLE:
             return None
         if solver.status() != _OPTIMAL:
-            raise SolverGaveUpError(f"{name} ended as {solver.status()}, {len(rows)} x {width}")
+            raise SolverGaveUpError(f"glop ended as {solver.status()}, {len(rows)} x {width}")
         return solver
 
 

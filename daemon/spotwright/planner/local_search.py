@@ -1,22 +1,27 @@
 """Good fleets early: the better the best known fleet, the more boxes are dropped at sight."""
 
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from spotwright.domain.offer import Market
-from spotwright.planner.branch_and_bound import Incumbent
+from spotwright.planner.branch_and_bound import Incumbent, Relaxed
 from spotwright.planner.context import Context
 
 Floats = NDArray[np.float64]
 
-_MOST_POLISHED, _MOST_POLISHED_LOST = 40, 80  # the latter while no fleet is known
-_WORTH_POLISHING = 1.05  # times the best
 _SIZES = 12
 _BEGINNINGS = 2  # fleets of one pool that are improved in each context
-_ALWAYS, _SELDOM = 60, 8  # points polished; then one in so many
-# Fleets times pools that may be evaluated in climbing from one place.
-_COUNTS_AT_START, _COUNTS_OF_A_POINT = 600_000, 150_000
+_STEPS_AT_START, _STEPS_OF_A_POINT = 24, 12  # at most, in climbing from one place
 _STRIDES = (1, 4)  # nodes added or dropped at once
+_WORTH_POLISHING = 1.1  # times the best
+_NEARLY = 1.01  # times what a rounded point misses a goal by at least
+_OFTEN_ENOUGH = 4  # points of as many nodes in one context
+_POOLS = 10  # that a point's fleets may have beside those the point uses
+_MOST_PAIRS = 4_000  # of exchanges
 
 
 class LocalSearch:
@@ -25,81 +30,107 @@ class LocalSearch:
     def __init__(self, incumbent: Incumbent) -> None:
         """Improve this incumbent."""
         self._incumbent = incumbent
-        self._polished = self._asked = 0
-        self._counts_left = 0
+        self._least_missed = math.inf
+        self._polished: Counter[tuple[int, int]] = Counter()  # by context and number of nodes
 
-    def start(self, context: Context) -> None:
-        """Try fleets of one pool in several sizes, then the neighbours of the best."""
-        limits = context.limits
-        sizes = np.unique(np.geomspace(1, max(1, context.most_workers), _SIZES).astype(int))
-        columns = []
-        for i in _cheapest_of_their_kind(context):
-            mine = sizes[sizes <= limits.upper[i]]
-            fleets = np.repeat(limits.lower[:, None], len(mine), axis=1)
-            fleets[i] = np.maximum(mine, limits.lower[i])
-            columns.append(fleets)
-        fleets = np.concatenate(columns, axis=1)
-        nodes = fleets.sum(axis=0)
-        fleets = fleets[:, (nodes > 0) & (nodes <= context.most_workers)]
-        if fleets.shape[1] == 0:
-            return
-        self._counts_left = _COUNTS_AT_START
-        scores = context.scores(fleets)
-        for best in np.argsort(scores, kind="stable")[:_BEGINNINGS]:
-            if scores[best] < self._incumbent.objective * _WORTH_POLISHING:
-                self._climb(context, fleets[:, best], float(scores[best]))
+    def start(self, contexts: Sequence[Context]) -> None:
+        """Try fleets of one pool in several sizes, then improve the best of them."""
+        beginnings = [place for context in contexts for place in _of_one_pool(context)]
+        beginnings.sort(key=lambda place: place[0])
+        for _, context, fleet in beginnings[:_BEGINNINGS]:
+            others = _cheapest_of_their_kind(context)
+            self._offer_climbed(context, fleet, _STEPS_AT_START, others)
 
-    def polish(self, context: Context, point: Floats) -> None:
-        """Round a relaxation's point, and improve it if it is nearly as good as the best."""
-        self._asked += 1
-        lost = not np.isfinite(self._incumbent.objective)
-        if not lost and self._asked > _ALWAYS and self._asked % _SELDOM:
+    def polish(self, context: Context, relaxed: Relaxed) -> None:
+        """Round a relaxation's point; if that is promising, improve it with pools it likes."""
+        x, limits = relaxed.point[: len(context.workers)], context.limits
+        key = id(context), round(float(x.sum()))
+        if relaxed.program is None or self._polished[key] >= _OFTEN_ENOUGH:
             return
-        fleet = self._rounded(context, point[: len(context.workers)])
+        fleet = _rounded(context, x)
         if not 1 <= fleet.sum() <= context.most_workers:
             return
+        value, missed = context.estimate(fleet)
+        self._least_missed = min(self._least_missed, missed)
+        likely = missed < self._least_missed * _NEARLY
+        if likely and value < self._incumbent.objective * _WORTH_POLISHING:
+            self._polished[key] += 1
+            free = np.flatnonzero((x <= 1e-6) & (limits.lower <= 0) & (limits.upper > 0))
+            liked = free[np.argsort(relaxed.reduced[free], kind="stable")[:_POOLS]]
+            self._offer_climbed(context, fleet, _STEPS_OF_A_POINT, liked)
+
+    def _offer_climbed(
+        self, context: Context, x: Floats, steps: int, others: Sequence[int] = ()
+    ) -> None:
+        """Climb with the pools that are in use, or must be, and some others."""
+        used = np.flatnonzero((x > 1e-6) | (context.limits.lower > 0))
+        pools = np.union1d(used, others).astype(np.intp)
+        narrow = context.narrowed(pools)
+        fleet = _rounded(narrow, x[pools])
+        if 1 <= fleet.sum() <= narrow.most_workers:
+            whole = np.zeros(len(context.workers))
+            whole[pools] = self._climbed(narrow, fleet, steps)
+            self._incumbent.offer(context, whole[:, None])
+
+    def _climbed(self, context: Context, fleet: Floats, steps: int) -> Floats:
+        """Return the best fleet that so many steps lead to; two exchanges where one is no help."""
         score = float(context.scores(fleet[:, None])[0])
-        close = score <= self._incumbent.objective * _WORTH_POLISHING
-        most = _MOST_POLISHED_LOST if lost else _MOST_POLISHED
-        if close and np.isfinite(score) and self._polished < most:
-            self._polished += 1
-            self._counts_left = _COUNTS_OF_A_POINT
-            self._climb(context, fleet, score)
-
-    def _climb(self, context: Context, fleet: Floats, score: float) -> None:
-        self._incumbent.offer(context, fleet[:, None])
-        while self._counts_left > 0:
-            near = _neighbours(context, fleet)
-            if near.shape[1] == 0:
-                return
-            self._counts_left -= near.size
-            scores = context.scores(near)
-            best = int(np.argmin(scores))
-            if not scores[best] < score * (1 - 1e-9):
-                return
-            fleet, score = near[:, best], float(scores[best])
-            self._incumbent.offer(context, fleet[:, None])
-
-    def _rounded(self, context: Context, x: Floats) -> Floats:
-        whole = np.floor(x + 1e-9)
-        missing = round(float(x.sum() - whole.sum()))
-        for i in np.argsort(-(x - whole), kind="stable")[: max(0, missing)]:
-            whole[i] += 1
-        return np.clip(whole, context.limits.lower, context.limits.upper)
+        for _ in range(steps):
+            for near in _neighbours(context, fleet):
+                scores = context.scores(near) if near.shape[1] else np.full(1, np.inf)
+                best = int(np.argmin(scores))
+                if scores[best] < score * (1 - 1e-9):
+                    fleet, score = near[:, best], float(scores[best])
+                    break
+            else:
+                break
+        return fleet
 
 
-def _neighbours(context: Context, fleet: Floats) -> Floats:
-    """Return fleets with some nodes more, some less, or one exchanged."""
+def _of_one_pool(context: Context) -> Iterator[tuple[float, Context, Floats]]:
+    """Yield the score and the counts of the best fleets of one pool beside the pins."""
     limits = context.limits
-    used = np.flatnonzero(fleet > 0)
-    open_pools = _cheapest_of_their_kind(context, fleet)
-    one = np.eye(len(fleet))
-    more, less = one[:, open_pools], one[:, used]
-    steps = [stride * part for stride in _STRIDES for part in (more, -less)]
-    steps += [more - one[:, [i]] for i in used]
-    fleets = fleet[:, None] + np.concatenate(steps, axis=1)
-    inside = (fleets >= limits.lower[:, None]) & (fleets <= limits.upper[:, None])
+    sizes = np.unique(np.geomspace(1, max(1, context.most_workers), _SIZES).astype(int))
+    columns = []
+    for i in _cheapest_of_their_kind(context):
+        mine = sizes[sizes <= limits.upper[i]]
+        fleets = np.repeat(limits.lower[:, None], len(mine), axis=1)
+        fleets[i] = np.maximum(mine, limits.lower[i])
+        columns.append(fleets)
+    fleets = np.concatenate(columns, axis=1)
     nodes = fleets.sum(axis=0)
+    fleets = fleets[:, (nodes > 0) & (nodes <= context.most_workers)]
+    if fleets.shape[1]:
+        scores = context.scores(fleets)
+        for best in np.argsort(scores, kind="stable")[:_BEGINNINGS]:
+            if np.isfinite(scores[best]):
+                yield float(scores[best]), context, fleets[:, best]
+
+
+def _rounded(context: Context, x: Floats) -> Floats:
+    whole = np.floor(x + 1e-9)
+    missing = round(float(x.sum() - whole.sum()))
+    for i in np.argsort(-(x - whole), kind="stable")[: max(0, missing)]:
+        whole[i] += 1
+    return np.clip(whole, context.limits.lower, context.limits.upper)
+
+
+def _neighbours(context: Context, fleet: Floats) -> Iterator[Floats]:
+    """Yield fleets with some nodes more, some less or one exchanged; then, with two exchanged."""
+    used = np.flatnonzero(fleet > 0)
+    one = np.eye(len(fleet))
+    more, less = one[:, _cheapest_of_their_kind(context, fleet)], one[:, used]
+    swaps = np.concatenate([more - one[:, [i]] for i in used], axis=1)
+    steps = [stride * part for stride in _STRIDES for part in (more, -less)]
+    yield _inside(context, fleet[:, None] + np.concatenate((*steps, swaps), axis=1))
+    if swaps.shape[1] ** 2 <= 2 * _MOST_PAIRS:
+        first, second = np.triu_indices(swaps.shape[1])
+        yield _inside(context, fleet[:, None] + swaps[:, first] + swaps[:, second])
+
+
+def _inside(context: Context, fleets: Floats) -> Floats:
+    limits, nodes = context.limits, fleets.sum(axis=0)
+    inside = (fleets >= limits.lower[:, None]) & (fleets <= limits.upper[:, None])
     return fleets[:, inside.all(axis=0) & (nodes >= 1) & (nodes <= context.most_workers)]
 
 

@@ -25,15 +25,10 @@ class Moves:
     moving: NDArray[np.intp]  # pools whose counts differ
     steps: Floats  # by how many nodes, (moving pools, fleets)
 
-    def sums(self, rows: Floats) -> Floats:
-        """Return rows . x of every fleet, (rows, fleets)."""
-        sums: Floats = (rows @ self.home)[:, None] + rows[:, self.moving] @ self.steps
-        return sums
-
-    def fleets(self, kept: NDArray[np.bool_]) -> Floats:
-        """Return some of the fleets whole, (pools, fleets)."""
-        whole = np.repeat(self.home[:, None], int(kept.sum()), axis=1)
-        whole[self.moving] += self.steps[:, kept]
+    def fleets(self) -> Floats:
+        """Return the fleets whole, (pools, fleets)."""
+        whole = np.repeat(self.home[:, None], self.steps.shape[1], axis=1)
+        whole[self.moving] += self.steps
         return whole
 
 

@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from spotwright.domain.plan import Objective
 from spotwright.planner.branch_and_bound import Relaxed
 from spotwright.planner.linear_program import LinearProgram, Optimum
-from spotwright.planner.point_enumeration import Moves, enumerate_fleets, reach
+from spotwright.planner.point_enumeration import enumerate_fleets, reach
 
 Floats = NDArray[np.float64]
 
-_ROUNDING = 1e-6  # of a row's largest figure
 _WHOLE = 1e-6
 _LOWER_TARGETS = np.linspace(0.0, 1.0, 33)[1:]
 
@@ -121,9 +120,10 @@ class Question:
             bound=self._least_target(program, optimum.multipliers) if asked else 0.0,
             promise=self.box.ratios.at(optimum.point, self.objective),
             point=optimum.point,
-            fleets=None if moves is None else _kept(program, moves, pools),
+            fleets=None if moves is None else moves.fleets(),
             lower=near.lower,
             upper=near.upper,
+            reduced=reduced[:pools],
             program=program,
             asked=asked,
         )
@@ -143,17 +143,20 @@ class Question:
         return float(ruled_out.max()) if len(ruled_out) else 0.0
 
 
-def _kept(program: LinearProgram, moves: Moves, pools: int) -> Floats:
-    """Return the fleets that keep the rows; others are in other boxes, or no better.
-
-    Rows over auxiliary columns say nothing of a fleet by themselves.
-    """
-    only_pools = ~program.rows[:, pools:].any(axis=1)
-    rows = program.rows[only_pools, :pools]
-    low, high = program.low[only_pools, None], program.high[only_pools, None]
-    scale = _ROUNDING * np.abs(rows).max(axis=1, initial=1.0)[:, None]
-    sums = moves.sums(rows)
-    return moves.fleets(((sums >= low - scale) & (sums <= high + scale)).all(axis=0))
+def unsolved(lower: Floats, upper: Floats, program: LinearProgram) -> Relaxed:
+    """Return what is known of a box whose program the solver gave up on: nothing."""
+    middle = (program.lower + np.minimum(program.upper, program.lower + 1)) / 2
+    return Relaxed(
+        bound=0.0,
+        promise=0.0,
+        point=middle,
+        fleets=None,
+        lower=lower,
+        upper=upper,
+        reduced=np.zeros_like(lower),
+        program=None,
+        asked=False,
+    )
 
 
 def split_counts(

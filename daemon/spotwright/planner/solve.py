@@ -22,7 +22,7 @@ from spotwright.planner.synchronous_boxes import SynchronousSpace
 
 Floats = NDArray[np.float64]
 
-_STARTS = 8  # contexts in which good fleets are looked for before the search begins
+_STARTS = 3  # contexts, cheapest and dearest, in which fleets are looked for before the search
 
 
 def solve(
@@ -46,9 +46,7 @@ def solve(
     incumbent = Incumbent()
     _begin(contexts, incumbent, known)
     local = LocalSearch(incumbent)
-    for context in contexts[:_STARTS]:
-        if not watch.stopped():
-            local.start(context)
+    local.start(contexts[:_STARTS] + contexts[_STARTS:][-_STARTS:])
     found = search(
         _spaces(contexts),
         incumbent,

@@ -26,7 +26,7 @@ from spotwright.perfmodel.traffic import least_ring_usd_per_step
 from spotwright.planner.branch_and_bound import Relaxed
 from spotwright.planner.context import Context
 from spotwright.planner.linear_program import Empty, LinearProgram, Optimum
-from spotwright.planner.relaxation import BoxRows, Question, Ratios, split_counts
+from spotwright.planner.relaxation import BoxRows, Question, Ratios, split_counts, unsolved
 from spotwright.planner.synchronous_workers import (
     EPS,
     TWO_NODE_LOSS,
@@ -90,8 +90,7 @@ class SynchronousSpace:
         try:
             found = program.relaxed(self._hot_rows(len(program.low)))
         except SolverGaveUpError:
-            middle = (program.lower + np.minimum(program.upper, program.lower + 1)) / 2
-            return Relaxed(0.0, 0.0, middle, None, box.lower, box.upper, None, asked=False)
+            return unsolved(box.lower, box.upper, program)
         self._proof = found
         if isinstance(found, Empty):
             return None
