@@ -1,10 +1,12 @@
 """The solvers inside OR-Tools, each given the same program.
 
-minimise objective . x   subject to   low <= rows . x <= high,   lower <= x <= upper
+    minimise objective . x   subject to   low <= rows . x <= high,   lower <= x <= upper
+
+and in leaves, the first columns of x whole: nodes of pools. The others are speeds.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -19,16 +21,17 @@ from scipy.sparse import csr_matrix
 from spotwright.planner.linear_program import LinearProgram
 
 Floats = NDArray[np.float64]
-Solve = Callable[[LinearProgram], float]  # returns the optimum, nan where it found none
+# Takes a program and how many of its columns are whole; returns the optimum, nan for none found.
+Solve = Callable[[LinearProgram, int], float]
 
 _GIVE_UP = timedelta(seconds=5)
-_SCALE = 1e7  # CP-SAT knows whole coefficients only
+_SCALE, _STEPS = 1e11, 10**6  # CP-SAT knows whole coefficients and whole columns only
 
 
-def narrowed(program: LinearProgram) -> LinearProgram:
-    """Return a program without the columns that are fixed at 0."""
+def narrowed(program: LinearProgram, whole: int = 0) -> tuple[LinearProgram, int]:
+    """Return a program without the columns that are fixed at 0, and how many of it are whole."""
     kept = np.flatnonzero((program.upper > 0) | (program.lower > 0))
-    return LinearProgram(
+    narrow = LinearProgram(
         objective=program.objective[kept],
         constant=program.constant,
         rows=np.ascontiguousarray(program.rows[:, kept]),
@@ -37,13 +40,14 @@ def narrowed(program: LinearProgram) -> LinearProgram:
         lower=program.lower[kept],
         upper=program.upper[kept],
     )
+    return narrow, int((kept < whole).sum())
 
 
-def from_arrays(name: str, *, whole: bool = False) -> Solve:
+def from_arrays(name: str) -> Solve:
     """Return a solver that is given arrays, through the helper under model_builder."""
 
-    def solve(program: LinearProgram) -> float:
-        program = narrowed(program)
+    def solve(program: LinearProgram, whole: int) -> float:
+        program, whole = narrowed(program, whole)
         model: Any = model_builder_helper.ModelBuilderHelper()
         model.fill_model_from_sparse_data(
             program.lower,
@@ -53,9 +57,8 @@ def from_arrays(name: str, *, whole: bool = False) -> Solve:
             program.high,
             csr_matrix(program.rows),
         )
-        if whole:
-            for i in range(len(program.objective)):
-                model.set_var_integrality(i, True)
+        for i in range(whole):
+            model.set_var_integrality(i, True)
         solver = model_builder_helper.ModelSolverHelper(name)
         solver.set_time_limit_in_seconds(_GIVE_UP.total_seconds())
         solver.solve(model)
@@ -67,8 +70,8 @@ def from_arrays(name: str, *, whole: bool = False) -> Solve:
 def from_expressions(name: str) -> Solve:
     """Return a solver whose model is written down variable by variable, row by row."""
 
-    def solve(program: LinearProgram) -> float:
-        program = narrowed(program)
+    def solve(program: LinearProgram, whole: int) -> float:
+        program, _ = narrowed(program, whole)
         model: Any = model_builder.Model()
         bounds = zip(program.lower.tolist(), program.upper.tolist(), strict=True)
         x = [model.new_num_var(low, high, "") for low, high in bounds]
@@ -83,12 +86,11 @@ def from_expressions(name: str) -> Solve:
     return solve
 
 
-def math_opt(solver: mathopt.SolverType, *, whole: bool = False) -> Solve:
+def math_opt(solver: mathopt.SolverType) -> Solve:
     """Return a MathOpt solver that gets a new model every time."""
 
-    def solve(program: LinearProgram) -> float:
-        program = narrowed(program)
-        model = _MathOptModel(program, whole=whole)
+    def solve(program: LinearProgram, whole: int) -> float:
+        model = _MathOptModel(*narrowed(program, whole))
         return _objective(mathopt.solve(model.model, solver, params=_parameters()))
 
     return solve
@@ -105,10 +107,10 @@ class MathOptIncremental:
         self._model: _MathOptModel | None = None
         self._solver: Any = None
 
-    def __call__(self, program: LinearProgram) -> float:
+    def __call__(self, program: LinearProgram, _whole: int) -> float:
         """Return the optimum."""
         if self._model is None or self._model.program.rows.shape != program.rows.shape:
-            self._model = _MathOptModel(program, whole=False)
+            self._model = _MathOptModel(program, 0)
             self._solver = mathopt.IncrementalSolver(self._model.model, self._type)
         else:
             self._model.change(program)
@@ -116,11 +118,12 @@ class MathOptIncremental:
 
 
 class _MathOptModel:
-    def __init__(self, program: LinearProgram, *, whole: bool) -> None:
+    def __init__(self, program: LinearProgram, whole: int) -> None:
         self.program, self.model = program, mathopt.Model()
         bounds = zip(program.lower.tolist(), program.upper.tolist(), strict=True)
         self._x = [
-            self.model.add_variable(lb=low, ub=high, is_integer=whole) for low, high in bounds
+            self.model.add_variable(lb=low, ub=high, is_integer=i < whole)
+            for i, (low, high) in enumerate(bounds)
         ]
         self._rows = []
         for row, low, high in zip(program.rows, program.low, program.high, strict=True):
@@ -148,32 +151,37 @@ class _MathOptModel:
             self._rows[i].set_coefficient(self._x[j], float(program.rows[i, j]))
 
 
-def cp_sat(program: LinearProgram) -> float:
-    """Solve in whole nodes by CP-SAT, one worker; coefficients rounded to 1e-7 of the largest."""
-    program = narrowed(program)
+def cp_sat(program: LinearProgram, whole: int) -> float:
+    """Solve in whole nodes by CP-SAT, one worker; speeds in millionths of their range."""
+    program, whole = narrowed(program, whole)
+    is_speed = np.arange(len(program.objective)) >= whole
+    least = np.where(is_speed, program.lower, 0.0)
+    step = np.where(is_speed, (program.upper - program.lower) / _STEPS, 1.0)
     model = cp_model.CpModel()
-    bounds = zip(
-        program.lower.astype(int).tolist(), program.upper.astype(int).tolist(), strict=True
-    )
-    x = [model.new_int_var(low, high, "") for low, high in bounds]
+    lowest = np.where(is_speed, 0, program.lower).astype(int).tolist()
+    highest = np.where(is_speed, _STEPS, program.upper).astype(int).tolist()
+    x = [model.new_int_var(*ends, "") for ends in zip(lowest, highest, strict=True)]
     for row, low, high in zip(program.rows, program.low, program.high, strict=True):
         if not row.any():
             continue
-        scale = _SCALE / np.abs(row).max()
-        total = cp_model.LinearExpr.weighted_sum(x, np.rint(row * scale).astype(int).tolist())
+        total, scale = _scaled(x, row * step)
         if np.isfinite(low):
-            model.add(total >= int(np.floor(low * scale)))
+            model.add(total >= int(np.floor((low - row @ least) * scale)))
         if np.isfinite(high):
-            model.add(total <= int(np.ceil(high * scale)))
-    scale = _SCALE / np.abs(program.objective).max()
-    costs = np.rint(program.objective * scale).astype(int).tolist()
-    model.minimize(cp_model.LinearExpr.weighted_sum(x, costs))
+            model.add(total <= int(np.ceil((high - row @ least) * scale)))
+    total, scale = _scaled(x, program.objective * step)
+    model.minimize(total)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.max_time_in_seconds = _GIVE_UP.total_seconds()
-    status = solver.solve(model)
-    found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
-    return solver.objective_value / scale if found else float("nan")
+    found = solver.solve(model) in (cp_model.OPTIMAL, cp_model.FEASIBLE)
+    optimum = solver.objective_value / scale + float(program.objective @ least)
+    return optimum if found else float("nan")
+
+
+def _scaled(x: Sequence[cp_model.IntVar], row: Floats) -> tuple[Any, float]:
+    scale = float(_SCALE / np.abs(row).max())
+    return cp_model.LinearExpr.weighted_sum(x, np.rint(row * scale).astype(int).tolist()), scale
 
 
 def _objective(result: mathopt.SolveResult) -> float:
@@ -215,9 +223,9 @@ def linear_back_ends() -> Mapping[str, Solve]:
 def whole_back_ends() -> Mapping[str, Solve]:
     """Return everything that solves programs in whole nodes."""
     return {
-        "SCIP, from arrays": from_arrays("scip", whole=True),
-        "CP-SAT, 1 worker, coefficients x 1e7": cp_sat,
-        "HiGHS, from arrays": from_arrays("highs", whole=True),
-        "HiGHS, MathOpt": math_opt(mathopt.SolverType.HIGHS, whole=True),
-        "SCIP, MathOpt": math_opt(mathopt.SolverType.GSCIP, whole=True),
+        "SCIP, from arrays": from_arrays("scip"),
+        "CP-SAT, 1 worker, coefficients x 1e11": cp_sat,
+        "HiGHS, from arrays": from_arrays("highs"),
+        "HiGHS, MathOpt": math_opt(mathopt.SolverType.HIGHS),
+        "SCIP, MathOpt": math_opt(mathopt.SolverType.GSCIP),
     }

@@ -18,7 +18,7 @@ from spotwright.planner.asynchronous_boxes import AsynchronousSpace
 from spotwright.planner.asynchronous_workers import Box
 from spotwright.planner.branch_and_bound import Incumbent, Relaxed, search
 from spotwright.planner.context import Context
-from spotwright.planner.linear_program import LinearProgram
+from spotwright.planner.linear_program import LinearProgram, Optimum
 from spotwright.planner.local_search import LocalSearch
 from spotwright.planner.placements import sites
 from spotwright.planner.problem import Problem, Watch
@@ -64,9 +64,9 @@ class _RecordedSpace:
         """Pass on."""
         return self._space.roots(target)
 
-    def relax(self, box: Box, target: float, *, most_fleets: int) -> Relaxed | None:
+    def relax(self, box: Box, target: float, *, most_counts: int) -> Relaxed | None:
         """Pass on, and write down what was asked."""
-        relaxed = self._space.relax(box, target, most_fleets=most_fleets)
+        relaxed = self._space.relax(box, target, most_counts=most_counts)
         if relaxed is not None and relaxed.program is not None and relaxed.asked:
             self._recording.relaxations.append(relaxed.program)
             if relaxed.fleets is not None and relaxed.fleets.shape[1]:
@@ -82,7 +82,7 @@ class _RecordedSpace:
 
 def _leaf(program: LinearProgram, context: Context, fleets: Floats) -> Leaf:
     optimum = program.relaxed(np.ones(len(program.low), dtype=np.bool_))
-    assert optimum is not None
+    assert isinstance(optimum, Optimum)
     bound, reduced = program.bound(optimum.multipliers)
     return Leaf(program, context, fleets, reduced, -bound)
 
@@ -111,8 +111,7 @@ def _search(problem: Problem, recording: Recording, *, most_programs: int) -> No
         )
         for site in sites(problem)
     ]
-    for context in contexts:
-        local.start(context)
+    local.start(contexts)
     search(
         [_RecordedSpace(context, recording) for context in contexts],
         incumbent,

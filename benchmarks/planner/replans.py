@@ -2,10 +2,11 @@
 
 The job has a fleet for a deadline of 1.5 times the fastest. One of its pools is taken away and
 excluded, prices have moved since, all but that pool's nodes still run; new nodes are paid for five
-minutes before they train. Ten draws of prices, the largest pool and the next one lost in turn.
+minutes before they train; parameter servers stay, because they hold the model. Ten draws of prices,
+the largest pool and the next one lost in turn.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.planner.catalog_cases import MOST_OPEN
@@ -23,8 +24,9 @@ from benchmarks.planner.jobs import (
 from benchmarks.planner.markets import FIVE_REGIONS, ONE_REGION, bundled_problem, repriced
 from benchmarks.planner.table import Row, print_rows
 from benchmarks.planner.timing import HURRIED_S, Run, patience_s, tell, timed_fastest, timed_solve
-from spotwright.domain.fleet import Fleet
+from spotwright.domain.fleet import Fleet, NodeGroup
 from spotwright.domain.job import JobSpec
+from spotwright.domain.offer import Pool
 from spotwright.domain.plan import RunningFleet
 from spotwright.domain.workload import Contention
 from spotwright.planner.problem import Problem
@@ -106,7 +108,11 @@ def _replan(problem: Problem, fleet: Fleet, seed: int, *, limit_s: float) -> Run
     left = replace(
         problem,
         worker_offers=[o for o in offers if lost.offer and o.pool != lost.offer.pool],
-        running=RunningFleet(nodes={g.offer.pool: g.node_count for g in kept if g.offer}),
+        running=RunningFleet(nodes=_by_pool(kept), servers=_by_pool(fleet.servers)),
     )
     start = [Fleet(nodes=(*kept, *fleet.servers))] if kept else []
     return timed_solve(f"{problem.job.name}, replan {seed}", left, start=start, limit_s=limit_s)
+
+
+def _by_pool(groups: Sequence[NodeGroup]) -> dict[Pool, int]:
+    return {group.offer.pool: group.node_count for group in groups if group.offer}

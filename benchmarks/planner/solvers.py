@@ -9,10 +9,12 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.planner.back_ends import Solve, linear_back_ends, narrowed, quiet, whole_back_ends
 from benchmarks.planner.jobs import FITTED, LARGE, loss_job, per_pool
@@ -21,14 +23,17 @@ from benchmarks.planner.recorded import Leaf, record
 from benchmarks.planner.table import print_table
 from benchmarks.planner.timing import tell
 from spotwright.domain.workload import Contention
-from spotwright.planner.linear_program import LinearProgram
-from spotwright.planner.point_enumeration import enumerate_fleets
+from spotwright.planner.linear_program import LinearProgram, Optimum
+from spotwright.planner.point_enumeration import enumerate_fleets, reach
 from spotwright.planner.problem import Problem
 
+Floats = NDArray[np.float64]
 Given = TypeVar("Given")
+Programs = Sequence[tuple[LinearProgram, int]]  # with the number of columns that are whole
 
 RELAXATIONS, LEAVES = 60, 25
 _TOLERANCE = 1e-5  # of the largest cost: what counts as another optimum
+_BROKEN = 1e-6  # what solvers let rows be off by
 _IN_USE = "GLOP, from arrays, rows as they are needed"
 _ENUMERATED = "enumeration and evaluation of all fleets left"
 
@@ -75,21 +80,25 @@ def print_solvers() -> None:
 
 
 def _relaxations(name: str, programs: Sequence[LinearProgram]) -> _Column:
-    hot = np.zeros(len(programs[0].low), dtype=np.bool_)
-    hot[0] = True
+    hot: dict[int, NDArray[np.bool_]] = {}  # by the number of rows: some have cuts
 
     def as_needed(program: LinearProgram) -> float:
-        optimum = program.relaxed(hot)
-        return math.nan if optimum is None else float(program.objective @ optimum.point)
+        count = len(program.low)
+        found = program.relaxed(hot.setdefault(count, np.arange(count) == 0))
+        if not isinstance(found, Optimum):
+            return math.nan
+        return program.bound(found.multipliers)[0] - program.constant  # its point breaks rows a bit
 
-    timed = {_IN_USE: _timed(as_needed, programs), **_all(linear_back_ends(), programs)}
+    fractional = [(program, 0) for program in programs]
+    timed = {_IN_USE: _timed(as_needed, programs), **_all(linear_back_ends(), fractional)}
     return _Column(f"{name}: {_shape(programs)}", _scales(programs), timed)
 
 
 def _leaves(name: str, leaves: Sequence[Leaf]) -> _Column:
     fleets = median(leaf.fleets.shape[1] for leaf in leaves)
     programs = [leaf.program for leaf in leaves]
-    timed = {_ENUMERATED: _timed(_enumerated, leaves), **_all(whole_back_ends(), programs)}
+    whole = [(leaf.program, len(leaf.context.workers)) for leaf in leaves]
+    timed = {_ENUMERATED: _timed(_enumerated, leaves), **_all(whole_back_ends(), whole)}
     timed = {name: _without_hopeless(one, programs) for name, one in timed.items()}
     return _Column(f"{name}: {_shape(programs)}, {fleets:.0f} fleets", _scales(programs), timed)
 
@@ -102,13 +111,17 @@ def _problems() -> dict[str, Problem]:
     }
 
 
-def _all(back_ends: Mapping[str, Solve], programs: Sequence[LinearProgram]) -> dict[str, _Timed]:
+def _all(back_ends: Mapping[str, Solve], programs: Programs) -> dict[str, _Timed]:
     found = {}
     for name, solve in back_ends.items():
         with quiet():
-            found[name] = _timed(solve, programs)
+            found[name] = _timed(partial(_solved, solve), programs)
         tell(f"  {sum(found[name].milliseconds) / 1e3:6.2f} s  {name}: {len(programs)} programs")
     return found
+
+
+def _solved(solve: Solve, given: tuple[LinearProgram, int]) -> float:
+    return solve(*given)
 
 
 def _timed(solve: Callable[[Given], float], problems: Sequence[Given]) -> _Timed:
@@ -123,19 +136,36 @@ def _timed(solve: Callable[[Given], float], problems: Sequence[Given]) -> _Timed
 def _enumerated(leaf: Leaf) -> float:
     """Enumerate a leaf as the search does, evaluate, and return the best bound."""
     program, pools = leaf.program, len(leaf.context.workers)
-    moves = enumerate_fleets(
+    near = reach(
         leaf.reduced[:pools],
         leaf.slack,
         lower=program.lower[:pools],
         upper=program.upper[:pools],
-        node_range=(round(program.low[0]), round(program.high[0])),
-        most=10**6,
     )
+    nodes = (round(program.low[0]), round(program.high[0]))
+    moves = enumerate_fleets(near, leaf.slack, node_range=nodes, most_counts=10**8)
     assert moves is not None
-    sums = moves.sums(program.rows)
-    inside = (sums <= program.high[:, None] + 1e-6) & (sums >= program.low[:, None] - 1e-6)
-    leaf.context.values(moves.fleets(np.asarray(inside.all(axis=0))))
-    return float((program.objective @ leaf.fleets).min())
+    leaf.context.values(moves.fleets())
+    return float(_optima(program, leaf.fleets).min())
+
+
+def _optima(program: LinearProgram, fleets: Floats) -> Floats:
+    """Return the optimum of the program at each fleet, infinite where it breaks a row.
+
+    One column is left, the speed of the fastest worker: the rows hold it between two values.
+    """
+    pools = len(fleets)
+    assert len(program.objective) == pools + 1
+    sums, per_speed = program.rows[:, :pools] @ fleets, program.rows[:, pools, None]
+    low, high = program.low[:, None], program.high[:, None]
+    free = per_speed[:, 0] == 0
+    kept = ((sums >= low - _BROKEN) & (sums <= high + _BROKEN))[free].all(axis=0)
+    ends = np.stack((low - sums, high - sums))[:, ~free] / per_speed[~free]
+    least = ends.min(axis=0).max(axis=0, initial=program.lower[pools])
+    most = ends.max(axis=0).min(axis=0, initial=program.upper[pools])
+    worth = program.objective[pools]
+    optima = program.objective[:pools] @ fleets + worth * (least if worth > 0 else most)
+    return np.where(kept & (least <= most + _BROKEN), optima, np.inf)
 
 
 def _without_hopeless(timed: _Timed, programs: Sequence[LinearProgram]) -> _Timed:
@@ -146,7 +176,7 @@ def _without_hopeless(timed: _Timed, programs: Sequence[LinearProgram]) -> _Time
 
 
 def _shape(programs: Sequence[LinearProgram]) -> str:
-    rows, columns = (median(narrowed(p).rows.shape[i] for p in programs) for i in (0, 1))
+    rows, columns = (median(narrowed(p)[0].rows.shape[i] for p in programs) for i in (0, 1))
     return f"{rows:.0f} rows, {columns:.0f} columns"
 
 

@@ -25,8 +25,8 @@ KEYS = {
     "status", "objective", "job", "strategy", "cost_usd", "low_cost_usd", "high_cost_usd",
     "lower_bound_usd", "lower_bound_s", "gap_fraction", "duration_s", "low_duration_s",
     "high_duration_s", "duration_p95_s", "steps_to_goal", "deadline_probability",
-    "overall_deadline_probability", "uninterrupted_probability", "fleet", "bottleneck", "why",
-    "savings", "alternatives", "frontier", "notes", "solve_s", "catalog_time",
+    "overall_deadline_probability", "uninterrupted_probability", "fleet", "changes",
+    "bottleneck", "why", "savings", "alternatives", "frontier", "notes", "solve_s", "catalog_time",
 }  # fmt: skip
 
 
@@ -143,6 +143,52 @@ def test_new_nodes_are_paid_for_while_they_start(small: Path) -> None:
     rent = sum(g["price_usd_per_hour"] * g["node_count"] for g in usual["fleet"])
     assert usual["fleet"] == free["fleet"]
     assert usual["cost_usd"] - free["cost_usd"] == pytest.approx(rent * 300 / 3600)
+
+
+def test_a_replan_tells_what_to_keep_to_add_and_to_stop(small: Path) -> None:
+    runs = {"g5.xlarge": 4, "g4dn.xlarge": 1}
+    existing = " + ".join(f"{name}*{n}@use1-az6/spot" for name, n in runs.items())
+
+    told = _json(small, "--existing", existing)
+    shown = spotwright_here("plan", small, "--existing", existing).stdout
+
+    planned = {group["instance_type"]: group["node_count"] for group in told["fleet"]}
+    changes = {change["instance_type"]: change for change in told["changes"]}
+    assert {*changes} == {*runs, *planned}
+    for name, change in changes.items():
+        assert (change["role"], change["zone"], change["market"]) == ("worker", "use1-az6", "spot")
+        assert change["running_count"] == runs.get(name, 0)
+        assert change["planned_count"] == planned.get(name, 0)
+    assert changes["g5.xlarge"]["planned_count"] == 0
+    assert "change: stop 4 of g5.xlarge@use1-az6/spot" in shown.splitlines()
+    more = planned["g4dn.xlarge"] - 1
+    assert f"change: keep 1 and add {more} of g4dn.xlarge@use1-az6/spot" in shown.splitlines()
+
+
+def test_a_replan_that_changes_nothing_says_so(small: Path) -> None:
+    existing = _expression(_json(small)["fleet"])
+
+    told = _json(small, "--existing", existing)
+    shown = spotwright_here("plan", small, "--existing", existing).stdout
+
+    assert [c["running_count"] for c in told["changes"]] == [
+        c["planned_count"] for c in told["changes"]
+    ]
+    assert "change: none, what runs is what is planned" in shown.splitlines()
+
+
+def test_servers_that_run_are_compared_too() -> None:
+    told = _json(TEXT_CNN, "--existing", "g4dn.xlarge@use2-az2/spot + ps=c5n.4xlarge@use2-az2")
+
+    servers = {c["instance_type"]: c for c in told["changes"] if c["role"] == "ps"}
+    assert servers["c5n.4xlarge"]["running_count"] == 1
+    planned = {g["instance_type"]: g["node_count"] for g in told["fleet"] if g["role"] == "ps"}
+    assert {n: c["planned_count"] for n, c in servers.items() if c["planned_count"]} == planned
+
+
+def test_without_a_fleet_that_runs_no_change_is_told(small: Path) -> None:
+    assert _json(small)["changes"] == []
+    assert "change: " not in spotwright_here("plan", small).stdout
 
 
 @pytest.mark.parametrize(

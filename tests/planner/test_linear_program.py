@@ -181,6 +181,16 @@ def test_bounds_that_cross_have_no_solution() -> None:
     assert isinstance(crossed.relaxed(none_hot(crossed)), Empty)
 
 
+@pytest.mark.parametrize(("least", "kind"), [(0.0, Optimum), (1.0, Empty)])
+def test_columns_may_all_be_fixed_at_0(least: float, kind: type) -> None:
+    one_row, nothing = np.ones((1, 3)), np.zeros(3)
+    program = LinearProgram(
+        np.ones(3), 0.0, one_row, np.array([least]), np.array([2.0]), nothing, nothing
+    )
+
+    assert isinstance(program.relaxed(all_hot(program)), kind)
+
+
 def test_limits_that_cross_have_no_solution() -> None:
     program = drawn(1)
     crossed = replace(program, low=np.full(3, 2.0), high=np.full(3, 1.0))

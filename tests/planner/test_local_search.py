@@ -4,41 +4,21 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from spotwright.domain.workload import Strategy
 from spotwright.perfmodel.predict import predict
-from spotwright.planner.branch_and_bound import Incumbent, Relaxed
-from spotwright.planner.context import Context
-from spotwright.planner.linear_program import LinearProgram
+from spotwright.planner.branch_and_bound import Incumbent
 from spotwright.planner.local_search import LocalSearch
-from spotwright.planner.placements import sites
 from spotwright.usecases.broken_limits import broken_limits
+from tests.planner.contexts import contexts
 from tests.planner.oracle import Best
 from tests.planner.random_problems import Drawn, draw
-
-Floats = NDArray[np.float64]
+from tests.planner.relaxed_points import relaxed_at
 
 STRATEGIES = [Strategy.ASP_PS, Strategy.BSP_PS, Strategy.ALLREDUCE]
 SEEDS = range(65_000, 65_025)
 
 all_strategies = pytest.mark.parametrize("strategy", STRATEGIES)
-
-
-def contexts(drawn: Drawn) -> list[Context]:
-    problem = drawn.problem
-    found = [
-        Context(
-            problem.job,
-            site.workers,
-            site.servers,
-            objective=drawn.objective,
-            running=problem.running,
-        )
-        for site in sites(problem)
-        if site.workers
-    ]
-    return [context for context in found if context.has_room]
 
 
 def best_of_all(drawn: Drawn) -> Best | None:
@@ -54,23 +34,6 @@ def started(strategy: Strategy) -> Iterator[tuple[Drawn, Incumbent]]:
         drawn, incumbent = draw(strategy, seed), Incumbent()
         LocalSearch(incumbent).start(contexts(drawn))
         yield drawn, incumbent
-
-
-def relaxed_at(point: Floats) -> Relaxed:
-    """Return what a relaxation says whose optimum is at a point."""
-    pools, nothing = np.zeros_like(point), np.zeros(0)
-    free = LinearProgram(pools, 0.0, np.zeros((0, len(point))), nothing, nothing, pools, point)
-    return Relaxed(
-        bound=0.0,
-        promise=0.0,
-        point=point,
-        fleets=None,
-        lower=pools,
-        upper=np.ceil(point),
-        reduced=pools,
-        program=free,
-        asked=True,
-    )
 
 
 @all_strategies

@@ -12,6 +12,7 @@ from spotwright.domain.plan import (
     Objective,
     Plan,
     PlanStatus,
+    PoolChange,
     Saving,
     SmallestChange,
 )
@@ -41,6 +42,7 @@ def plan_json(plan: Plan, *, job_name: str) -> dict[str, Any]:
         "overall_deadline_probability": p.overall_deadline_probability,
         "uninterrupted_probability": p.uninterrupted_probability,
         "fleet": fleet_json(p.fleet),
+        "changes": [_pool_change_json(change) for change in plan.changes],
         "bottleneck": p.bottleneck,
         "why": list(plan.why),
         "savings": [_saving_json(saving) for saving in plan.savings],
@@ -63,6 +65,7 @@ def infeasible_json(
         "infeasible": {
             "limits": list(error.clashes),
             "changes": [_change_json(change) for change in error.changes],
+            "together": [_change_json(change) for change in error.together],
         },
         "catalog_time": catalog_time.isoformat(),
     }
@@ -75,6 +78,17 @@ def cost_interval(plan: Plan) -> Interval:
         return Interval(plan.cost_usd, plan.cost_usd, plan.cost_usd)
     beside_usd = plan.cost_usd - told.mid
     return Interval(told.low + beside_usd, plan.cost_usd, told.high + beside_usd)
+
+
+def _pool_change_json(change: PoolChange) -> dict[str, Any]:
+    return {
+        "role": change.role,
+        "instance_type": change.pool.instance_type,
+        "zone": change.pool.zone,
+        "market": change.pool.market,
+        "running_count": change.running_count,
+        "planned_count": change.planned_count,
+    }
 
 
 def _saving_json(saving: Saving) -> dict[str, Any]:

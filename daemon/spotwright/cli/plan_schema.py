@@ -57,6 +57,16 @@ _FLEET = _list(
     "what to rent",
     minItems=1,
 )
+_POOL_CHANGE = _object(
+    {
+        "role": _one_of(Role, "what these nodes do"),
+        "instance_type": _text("its name"),
+        "zone": _text("zone id"),
+        "market": _one_of(Market, "how it is paid for"),
+        "running_count": _cell("integer", "nodes that run; more than planned: stop", minimum=0),
+        "planned_count": _cell("integer", "nodes that should run", minimum=0),
+    }
+)
 _SAVING = _object(
     {
         "limit": _text("the job file's name of the limit, such as goal.deadline"),
@@ -118,6 +128,7 @@ PLAN: Schema = _object(
         "overall_deadline_probability": _chance("the same with the model's own error"),
         "uninterrupted_probability": _chance("that no spot node is taken away"),
         "fleet": _FLEET,
+        "changes": _list(_POOL_CHANGE, "--existing: each pool that runs or is planned; else none"),
         "bottleneck": _text("the term of a step that takes most time"),
         "why": _list(_text("a reason"), "binding limits, the runner-up, the bottleneck"),
         "savings": _list(_SAVING, "what relaxed limits would save"),
@@ -131,13 +142,14 @@ PLAN: Schema = _object(
 )
 INFEASIBLE: Schema = _object(
     {
-        "status": _one_of([PlanStatus.INFEASIBLE], "proved: no fleet meets the goal"),
+        "status": _one_of([PlanStatus.INFEASIBLE], "no fleet meets the goal; or none was found that is sure enough"),
         "objective": _one_of(Objective, "what was asked for"),
         "job": _text("name of the job"),
         "infeasible": _object(
             {
                 "limits": _list(_text("a limit"), "which limits clash"),
                 "changes": _list(_CHANGE, "for each limit the least change that helps by itself"),
+                "together": _list(_CHANGE, "where none does: changes that help all at once"),
             }
         ),
         "catalog_time": _CATALOG_TIME,

@@ -6,8 +6,8 @@ from spotwright.adapters.report import words
 from spotwright.cli.fleet_text import fleet_text
 from spotwright.cli.plan_json import cost_interval
 from spotwright.cli.terminal import console, print_table
-from spotwright.domain.fleet import Fleet, NodeGroup
-from spotwright.domain.plan import Alternative, FrontierPoint, Objective, Plan
+from spotwright.domain.fleet import Fleet, NodeGroup, Role
+from spotwright.domain.plan import Alternative, FrontierPoint, Objective, Plan, PoolChange
 from spotwright.domain.units import format_duration, format_usd
 
 
@@ -22,6 +22,7 @@ def print_plan(plan: Plan, *, job_name: str) -> None:
         ("role", "count>", "type", "zone", "market", "$/h each>", "$/h>"),
         _fleet_rows(plan.prediction.fleet),
     )
+    _print_lines(_changes(plan.changes))
     _print_lines(_reasons(plan))
     if plan.alternatives:
         out.print()
@@ -86,6 +87,24 @@ def _group_row(group: NodeGroup) -> tuple[str, ...]:
         f"{offer.price_usd_per_hour:.4f}" if offer else "-",
         "-" if group.usd_per_hour is None else f"{group.usd_per_hour:.4f}",
     )
+
+
+def _changes(changes: Sequence[PoolChange]) -> list[str]:
+    """Say what to add and to stop, or that what runs stays."""
+    if changes and all(change.running_count == change.planned_count for change in changes):
+        return ["change: none, what runs is what is planned"]
+    return [f"change: {_change_text(change)}" for change in changes]
+
+
+def _change_text(change: PoolChange) -> str:
+    counts = {
+        "keep": change.kept_count,
+        "add": change.added_count,
+        "stop": change.stopped_count,
+    }
+    told = " and ".join(f"{verb} {count}" for verb, count in counts.items() if count)
+    role = "ps=" if change.role is Role.PS else ""
+    return f"{told} of {role}{change.pool}"
 
 
 def _reasons(plan: Plan) -> list[str]:

@@ -186,12 +186,29 @@ class NoFeasibleFleetError(SpotwrightError):
 
     reason = "NO_FEASIBLE_FLEET"
 
-    def __init__(self, *, clashes: Sequence[str], changes: Sequence["SmallestChange"]) -> None:
-        """State which limits clash, and for each the smallest change that would help by itself."""
-        helps = "".join(f"\n  change {change.text}" for change in changes)
-        way_out = f"; any one of these helps:{helps}" if changes else ""
+    def __init__(
+        self,
+        *,
+        clashes: Sequence[str],
+        changes: Sequence["SmallestChange"],
+        together: Sequence["SmallestChange"] = (),
+    ) -> None:
+        """State which limits clash, and the smallest changes that help.
+
+        Args:
+            clashes: a sentence each.
+            changes: each helps by itself.
+            together: these help all at once.
+        """
+        way_out = _listed("any one of these helps", changes)
+        way_out += _listed("these help together", together)
         super().__init__(f"no fleet meets the goal: {'; '.join(clashes)}{way_out}")
-        self.clashes, self.changes = tuple(clashes), tuple(changes)
+        self.clashes, self.changes, self.together = tuple(clashes), tuple(changes), tuple(together)
+
+
+def _listed(title: str, changes: Sequence["SmallestChange"]) -> str:
+    lines = "".join(f"\n  change {change.text}" for change in changes)
+    return f"; {title}:{lines}" if changes else ""
 
 
 class SolverGaveUpError(SpotwrightError):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from spotwright.domain.fleet import Role
 from spotwright.domain.offer import Pool
 from spotwright.domain.prediction import Prediction
 
@@ -27,14 +28,41 @@ class Objective(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningFleet:
-    """Workers that are rented already: they stay unless a change pays for itself."""
+    """What is rented already: servers stay, workers do unless a change pays for itself."""
 
-    nodes: Mapping[Pool, int] = field(default_factory=dict)
-    switching_s: float = 300.0  # rent of each new node before it trains
+    nodes: Mapping[Pool, int] = field(default_factory=dict)  # workers
+    servers: Mapping[Pool, int] = field(default_factory=dict)  # kept: they hold the parameters
+    switching_s: float = 300.0  # rent of each new worker before it trains
 
     def __post_init__(self) -> None:
-        if self.switching_s < 0 or any(count < 1 for count in self.nodes.values()):
+        counts = [*self.nodes.values(), *self.servers.values()]
+        if self.switching_s < 0 or any(count < 1 for count in counts):
             raise ValueError(f"counts must be positive, switching_s not negative, got {self}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolChange:
+    """What becomes of one pool, from the fleet that runs to the one planned."""
+
+    role: Role
+    pool: Pool
+    running_count: int
+    planned_count: int
+
+    @property
+    def kept_count(self) -> int:
+        """How many of those that run go on."""
+        return min(self.running_count, self.planned_count)
+
+    @property
+    def added_count(self) -> int:
+        """How many are rented anew."""
+        return self.planned_count - self.kept_count
+
+    @property
+    def stopped_count(self) -> int:
+        """How many are given back."""
+        return self.running_count - self.kept_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +120,7 @@ class Plan:
     savings: tuple[Saving, ...]
     alternatives: tuple[Alternative, ...]  # cheapest first
     frontier: tuple[FrontierPoint, ...]  # objective pareto: fastest first
+    changes: tuple[PoolChange, ...]  # against the fleet that runs; empty where none does
     solve_s: float
     catalog_time: datetime
 

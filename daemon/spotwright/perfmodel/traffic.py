@@ -59,10 +59,10 @@ class CrossZoneTraffic:
         return _product(work_s / step_s[0], np.where(crossings > 1, usd_per_step, 0.0))
 
 
-def least_ring_usd_per_step(workload: Workload, *, gpus: float) -> float:
-    """Return what a step of a ring over two zones costs at least, with at least so many GPUs."""
+def least_usd_per_crossing(workload: Workload, *, gpus: float) -> float:
+    """Return what a step of a ring of at least so many GPUs costs for each zone it visits."""
     gigabytes = ring_gigabytes(workload.model.parameter_bytes / 1e9, max(gpus, 2.0))
-    return 2 * gigabytes * min(USD_PER_GB_BETWEEN_ZONES, USD_PER_GB_BETWEEN_REGIONS)
+    return gigabytes * min(USD_PER_GB_BETWEEN_ZONES, USD_PER_GB_BETWEEN_REGIONS)
 
 
 def ring_gigabytes(gradients: float, gpus: Numbers) -> Numbers:

@@ -39,6 +39,7 @@ from spotwright.planner.context import Context
 from spotwright.planner.linear_program import Empty, LinearProgram, Optimum
 from spotwright.planner.point_enumeration import reach
 from spotwright.planner.relaxation import Question, split_counts, unsolved
+from spotwright.planner.switching import split_running
 
 Floats = NDArray[np.float64]
 
@@ -108,6 +109,7 @@ class AsynchronousSpace:
             full_wait=(0.0, longest),
             link=(0, max(0, len(self._workers.links) - 1)),
             hazard=(n * float(hazard.min()), n * float(hazard.max())),
+            pace=(0.0, math.inf),
         )
 
     def _quick_bound(self, n: int, batch: float) -> float:
@@ -354,6 +356,9 @@ class AsynchronousSpace:
         name = max(effects, key=lambda key: effects[key], default=None)
         if name is None or effects[name] <= least:
             return []
+        if name == "running":
+            parts = split_running(self.context, box.lower, box.upper, x)
+            return [replace(box, lower=lower, upper=upper) for lower, upper in parts]
         if name == "link":
             at = min(place.link, box.link[1] - 1)
             return [
@@ -364,6 +369,8 @@ class AsynchronousSpace:
 
     def _halves(self, box: Box, name: str, value: float) -> Sequence[Box]:
         low, high = getattr(box, name)
+        if math.isinf(high):
+            return [box.between(**{name: (low, value)}), box.between(**{name: (value, high)})]
         at = 0.5 * (min(max(value, low), high) + 0.5 * (low + high))
         at = min(max(at, low + 0.1 * (high - low)), high - 0.1 * (high - low))
         return [box.between(**{name: (low, at)}), box.between(**{name: (at, high)})]

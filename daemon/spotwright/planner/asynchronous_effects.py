@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from spotwright.domain.plan import Objective
 from spotwright.planner.asynchronous_workers import EPS, AsynchronousWorkers, Box, Range
 from spotwright.planner.pace import pace
+from spotwright.planner.switching import missed_by_range, missed_running, switching_bound
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +34,7 @@ class Place:
     full_wait: float
     link: int
     hazard: float
+    pace: float
 
 
 class AsynchronousEffects:
@@ -65,6 +67,7 @@ class AsynchronousEffects:
             full_wait=full_wait,
             link=link,
             hazard=float(workers.context.hazard @ x),
+            pace=pace(workers, box).at(steps, samples, fastest),
         )
 
     def effects(self, box: Box, place: Place) -> dict[str, float]:
@@ -79,7 +82,22 @@ class AsynchronousEffects:
             per_node = self._workers.context.restart_s / 3600 / box.n
             there = min(max(place.hazard, low), high)
             effects["hazard"] = math.log((1 + per_node * there) / (1 + per_node * low))
-        return {name: e for name, e in effects.items() if self._is_wide(box, name)}
+        found = {name: e for name, e in effects.items() if self._is_wide(box, name)}
+        return found | self._switching_effects(box, place)
+
+    def _switching_effects(self, box: Box, place: Place) -> dict[str, float]:
+        """Return how much of the cost of switching the box does not know of."""
+        context = self._workers.context
+        costs_matter = context.objective is Objective.COST or math.isfinite(context.budget_usd)
+        if not context.switching.any() or not costs_matter:
+            return {}
+        rent = (float(context.price @ place.x) + context.servers_usd_per_hour) / 3600 / place.pace
+        switching = switching_bound(context, box.lower).at(place.x)
+        missed = float(missed_running(context, box.lower, place.x).max())
+        return {
+            "running": math.log(1 + max(missed, 0.0) / (rent + switching)),
+            "pace": missed_by_range(rent, switching, place.pace, box.pace),
+        }
 
     def _is_wide(self, box: Box, name: str) -> bool:
         low, high = getattr(box, name)

@@ -2,8 +2,9 @@
 
 Columns are the counts of the pools; where workers queue, the steps/s y and the samples/s V; where
 spotDNN's law decides, the samples/s f of the fastest worker. Rows are the limits, the hazard, what
-the law holds (weighted batch, V, Q, the fastest worker and its share) and the queue (y and V between
-the rates' sums, the wait at full servers, the shortest link). The fastest worker l has x_l >= 1, so
+the law holds (weighted batch, V, Q, the fastest worker and its share) and the queue (y and V
+between the rates' sums, the wait at full servers, the shortest link). The fastest worker l has
+x_l >= 1, so
 
     f <= theta + sum_i x_i max(0, v_i - theta)    for every theta
 
@@ -18,8 +19,10 @@ from numpy.typing import NDArray
 
 from spotwright.planner.asynchronous_workers import EPS, AsynchronousWorkers, Box
 from spotwright.planner.interruption_bound import run_bound
+from spotwright.planner.limit_rows import pool_use
 from spotwright.planner.pace import pace
 from spotwright.planner.relaxation import BoxRows, Ratios
+from spotwright.planner.switching import switching_bound
 
 Floats = NDArray[np.float64]
 
@@ -72,12 +75,17 @@ class AsynchronousRows:
         queues = self._workers.queues_at(box.n)
         rows, sums = self._template(queues), self.sums(box)
         rows.low[0] = rows.high[0] = box.n
+        limits = self._workers.context.limits
+        if limits.max_pools is not None:
+            rows.matrix[len(limits.low) - 1, : self._workers.pools] = pool_use(box.upper)
         self._hazard_row(box, rows)
         if self._workers.uses_batch:
             self._law_rows(box, slow, fast, rows)
         if queues:
             self._queue_rows(box, slow, fast, rows)
         lower, upper = self._auxiliary_bounds(box)
+        ratios = self._ratios(box, sums, slow, time_cap)
+        rows.matrix[-3], rows.low[-3] = ratios.denominator, box.pace[0] * (1 - EPS)
         return BoxRows(
             rows=rows.matrix,
             low=rows.low,
@@ -85,7 +93,7 @@ class AsynchronousRows:
             lower=np.concatenate((box.lower, lower)),
             upper=np.concatenate((box.upper, upper)),
             node_range=(box.n, box.n),
-            ratios=self._ratios(box, sums, slow, time_cap),
+            ratios=ratios,
         )
 
     def sums(self, box: Box) -> Sums:
@@ -122,27 +130,25 @@ class AsynchronousRows:
     def _ratios(self, box: Box, sums: Sums, slow: Floats, time_cap: float) -> Ratios:
         context, work = self._workers.context, pace(self._workers, box)
         missing = 1 + context.restart_s / 3600 * box.hazard[0] / box.n
-        least_pace = 1 / time_cap if math.isfinite(time_cap) else 0.0
+        least_pace = max(box.pace[0], 1 / time_cap if math.isfinite(time_cap) else 0.0)
         seconds = self._stops.least_s(missing, below=least_pace)
         cost = np.zeros_like(sums.steps)
-        cost[: self._workers.pools] = (
-            context.price * (seconds / 3600)
-            + slow * context.traffic
-            + least_pace * np.where(context.running > 0, 0.0, context.switching)
-        )
+        cost[: self._workers.pools] = context.price * (seconds / 3600) + slow * context.traffic
         return Ratios(
             cost=cost,
             cost0=context.servers_usd_per_hour * (seconds / 3600),
             seconds=seconds,
             denominator=work.per_step * sums.steps
             + self.unit * (work.per_sample * sums.samples + work.per_fastest * sums.fastest),
+            range=(least_pace, box.pace[1]),
+            switching=switching_bound(context, box.lower),
         )
 
     def _template(self, queues: bool) -> "_Rows":
         """Return rows of which the limits are filled in already."""
         if queues not in self._templates:
             limits, workers = self._workers.context.limits, self._workers
-            count = len(limits.low) + 1 + _LAW_ROWS + (_QUEUE_ROWS if queues else 0) + 1
+            count = len(limits.low) + 1 + _LAW_ROWS + (_QUEUE_ROWS if queues else 0) + 3
             matrix = np.zeros((count, workers.pools + self._auxiliary_count(queues)))
             low, high = np.full(count, -np.inf), np.full(count, np.inf)
             matrix[: len(limits.low), : workers.pools] = limits.matrix
@@ -176,8 +182,9 @@ class AsynchronousRows:
         v_slow, v_fast = self._workers.batch * slow, self._workers.batch * fast
         squares = (box.squares[0] / unit**2, box.squares[1] / unit**2)
         rows.matrix[at + 3, :pools], rows.low[at + 3] = (v_fast / unit) ** 2, squares[0] * (1 - EPS)
-        rows.matrix[at + 4, :pools], rows.high[at + 4] = (v_slow / unit) ** 2, squares[1] * (
-            1 + EPS
+        rows.matrix[at + 4, :pools], rows.high[at + 4] = (
+            (v_slow / unit) ** 2,
+            squares[1] * (1 + EPS),
         )
         present = (box.upper > 0) & (v_fast >= box.fastest[0] * (1 - EPS))
         rows.matrix[at + 5, :pools], rows.low[at + 5] = present, 1.0

@@ -36,6 +36,7 @@ class Box:
     full_wait: Range
     link: tuple[int, int]  # indices of the shortest visit, fastest first
     hazard: Range
+    pace: Range  # part of the work done in a second
 
     def between(self, **ranges: Range) -> "Box":
         """Return the part of the box between other values."""

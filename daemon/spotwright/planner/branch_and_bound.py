@@ -27,7 +27,8 @@ Box = TypeVar("Box")
 
 _REPORT_EVERY = 16  # boxes
 _SCOUTS = 8  # one root in so many is looked at first: good fleets early
-_FEWEST_COUNTS, _MOST_COUNTS = 30_000, 1_000_000  # fleets times the pools they use, evaluated at once
+# Fleets times the pools they use, evaluated at once.
+_FEWEST_COUNTS, _MOST_COUNTS = 30_000, 1_000_000
 
 
 class Relaxed(NamedTuple):

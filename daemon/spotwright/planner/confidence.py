@@ -8,7 +8,7 @@ for every fleet of which both are true; that none is sure enough is not proved b
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +23,7 @@ from spotwright.planner.solve import solve
 
 _MOST_CUTS = 6
 _MARGIN = 1 - 1e-6
+_NARROW = 1e-3  # of a deadline: between two that close, no further one is tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,25 +75,54 @@ class _Asked:
 
     def cut(self, first: Solution, chance: float, needed_s: float) -> SureSolution:
         """Search again with earlier deadlines until a fleet is sure enough."""
-        goal = self.problem.job.goal
+        tried = [(chance, first), *self._certain(), *self._earlier(first, needed_s)]
+        if not self._sure(tried):
+            tried += self._by_other_objective()
+        return self._best(self._sure(tried), first, max(chance for chance, _ in tried))
+
+    def _sure(self, tried: Sequence[tuple[float, Solution]]) -> list[tuple[float, Solution]]:
+        return [(chance, found) for chance, found in tried if self._is_sure(chance)]
+
+    def _is_sure(self, chance: float) -> bool:
+        return chance >= self.problem.job.goal.confidence_fraction
+
+    def _earlier(self, found: Solution, needed_s: float) -> Iterator[tuple[float, Solution]]:
+        """Yield fleets that are expected to end earlier.
+
+        Of a fleet that is not sure enough, the next ends earlier by as much as its runs spread.
+        Where one is sure enough, or none is left, the next ends later again, by half as much.
+        """
+        goal, early_s = self.problem.job.goal, 0.0
         assert goal.deadline_s is not None
-        sure = self._certain()
-        best_chance, deadline_s, found = max([chance, *(c for c, _ in sure)]), math.inf, first
+        late_s, wanted_s = found.duration_s, found.duration_s * goal.deadline_s / needed_s
         for _ in range(_MOST_CUTS):
-            spread = needed_s / goal.deadline_s
-            deadline_s = min(found.duration_s / spread, found.duration_s * _MARGIN, deadline_s)
-            if deadline_s <= 0 or self.watch.stopped():
-                break
+            deadline_s = min(wanted_s, late_s * _MARGIN)
+            if deadline_s <= early_s:
+                deadline_s = (early_s + late_s) / 2
+            if late_s - early_s < _NARROW * late_s or self.watch.stopped():
+                return
             job = replace(self.problem.job, goal=replace(goal, deadline_s=deadline_s))
             found = self.solved(replace(self.problem, job=job))
-            if found.fleet is None:
-                break
-            chance, needed_s = _simulated(self.problem, found)
-            best_chance = max(best_chance, chance)
-            if chance >= goal.confidence_fraction:
-                sure.append((chance, found))
-                break
-        return self._best(sure, first, best_chance)
+            chance = 1.0
+            if found.fleet is not None:
+                chance, needed_s = _simulated(self.problem, found)
+                yield chance, found
+            if self._is_sure(chance):
+                early_s = deadline_s
+            else:
+                late_s, wanted_s = found.duration_s, found.duration_s * goal.deadline_s / needed_s
+
+    def _by_other_objective(self) -> list[tuple[float, Solution]]:
+        """Return the fastest fleet for the cheapest, and the cheapest that is sure for the fastest.
+
+        No deadline is earlier than that of the fastest fleet, and none but a few are tried.
+        """
+        if self.objective is Objective.COST:
+            found = replace(self, objective=Objective.TIME).solved(self.problem)
+            return [] if found.fleet is None else [(_simulated(self.problem, found)[0], found)]
+        other = solve_surely(self.problem, gap_fraction=self.gap_fraction, watch=self.watch)
+        chance = other.deadline_probability
+        return [] if chance is None else [(chance, other.solution)]
 
     def _certain(self) -> list[tuple[float, Solution]]:
         """Return the best fleet that nothing is taken from, if there is one."""

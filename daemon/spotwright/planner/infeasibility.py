@@ -1,26 +1,21 @@
-"""Why no fleet meets a goal: which limits clash, and the least each must give.
+"""Why no fleet meets a goal: which limits clash, and the least that must give.
 
-Every figure of the job is loosened by itself. One that helps when it does not restrict at all is
-part of the clash; the least value that suffices is then searched between the value now, which is
-proved too tight, and one that works, until the doubt left is half a per cent of the change.
+Every figure of the job is loosened by itself; one that helps when it does not restrict at all is
+part of the clash. Where none helps by itself, deadline and budget are loosened by the same factor.
+Where those are not all that clashes, figures are loosened together until it helps, and each is
+brought back as far as the others allow.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from spotwright.domain.fleet import Fleet
 from spotwright.domain.job import JobSpec
-from spotwright.domain.plan import Objective, SmallestChange
-from spotwright.planner.confidence import solve_surely
-from spotwright.planner.knobs import Knob, knobs
-from spotwright.planner.problem import Problem, Watch, at_most, until_found
-from spotwright.planner.savings import used_of
-from spotwright.planner.solve import solve
+from spotwright.domain.plan import SmallestChange
+from spotwright.planner.knobs import Knob, knobs, turned
+from spotwright.planner.least_change import Judge, Least
+from spotwright.planner.problem import Problem, Watch
 
-_DOUBT = 0.005  # of the change
-_GROWTH = 1.5
-_BOXES = 600  # of each search
+_GOALS = ("goal.deadline", "goal.budget")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,151 +23,114 @@ class Infeasibility:
     """What stands in the way."""
 
     clashes: tuple[str, ...]
-    changes: tuple[SmallestChange, ...]
+    changes: tuple[SmallestChange, ...]  # each helps by itself
+    together: tuple[SmallestChange, ...]  # where none does: these help all at once
 
 
 def explain_infeasible(
     job: JobSpec, problem_of: Callable[[JobSpec], Problem], watch: Watch
 ) -> Infeasibility:
-    """Find the limits that clash and the smallest change of each that helps by itself."""
-    judge = _Judge(problem_of, watch)
-    changes, clashes = [], []
+    """Find the limits that clash and the smallest changes that help."""
+    judge, found = Judge(problem_of, watch), []
     for knob in knobs(job):
-        if watch.stopped():
-            break
-        judge.proved = True
-        needed = judge.least(knob)
-        if needed is None:
-            continue
-        doubt = "" if judge.proved else " (less may do: the search was ended)"
-        changes.append(
-            SmallestChange(
-                limit=knob.limit,
-                now=knob.now,
-                needed=needed,
-                proved=judge.proved,
-                text=f"{knob.limit} from {knob.text(knob.now)} to {knob.text(needed)}{doubt}",
-            )
-        )
-        at_most_needed = "it takes" if judge.proved else "it takes at most"
-        clashes.append(
-            f"{knob.limit} is {knob.text(knob.now)}, {at_most_needed} {knob.text(needed)}"
-        )
+        least = None if watch.stopped() else judge.least(knob)
+        if least is not None:
+            found.append((knob, least))
+    together = [] if found or watch.stopped() else _together(job, judge)
+    clashes = [_clash(knob, least) for knob, least in found]
     if watch.stopped():
         clashes.append("what would help was not examined to the end")
-    elif not changes:
-        clashes.append(_hopeless(job, judge))
-    return Infeasibility(clashes=tuple(clashes), changes=tuple(changes))
-
-
-class _Judge:
-    """Asks the planner whether a changed job is possible."""
-
-    def __init__(self, problem_of: Callable[[JobSpec], Problem], watch: Watch) -> None:
-        self._problem_of, self._watch = problem_of, watch
-        self.proved = True  # every answer since this was set was proved
-
-    def least(self, knob: Knob) -> float | None:
-        """Return the least value that helps; None: none does."""
-        known = self._any(knob.turned(knob.loosest))
-        if known is None:
-            return None
-        if knob.limit == "goal.deadline":
-            return self._least_goal(knob, Objective.TIME, known)
-        if knob.limit == "goal.budget":
-            return self._least_goal(knob, Objective.COST, known)
-        if knob.falls:
-            return self._bisected(knob, knob.now, self._enough(knob))
-        spent = self._spent(knob, known)
-        enough = spent if self.possible(knob.turned(spent)) else self._enough(knob, spent)
-        return self._bisected(knob, knob.now, enough)
-
-    def possible(self, job: JobSpec) -> bool:
-        """Tell whether any fleet meets the goal; the first that is found will do."""
-        return self._any(job) is not None
-
-    def _any(self, job: JobSpec, start: Sequence[Fleet] = ()) -> Fleet | None:
-        found = solve_surely(
-            self._problem_of(job), watch=until_found(at_most(self._watch, _BOXES)), start=start
-        ).solution
-        self.proved &= found.fleet is not None or found.complete
-        return found.fleet
-
-    def _spent(self, knob: Knob, fleet: Fleet) -> float:
-        """Return how much of a limit a fleet uses: no more is needed."""
-        return max(knob.now, used_of(knob.turned(knob.loosest), knob, fleet))
-
-    def _least_goal(self, knob: Knob, objective: Objective, known: Fleet) -> float | None:
-        """Return the least deadline or budget: the optimum without it, as exactly as it matters."""
-        problem = self._problem_of(knob.turned(knob.loosest))
-        found = solve(
-            problem, objective=objective, watch=at_most(self._watch, _BOXES), start=(known,)
+    elif together:
+        now = " and ".join(f"{knob.limit} is {knob.text(knob.now)}" for knob, _ in together)
+        clashes.append(f"{now}: to change one of them does not help")
+    elif not found:
+        clashes.append(
+            "nothing that the limits allow can train this job: no type has the memory, or every "
+            "fleet lies outside the range that the loss law was fitted on"
         )
-        change = 1 - knob.now / found.value(objective)
-        gap_fraction = 0.5 * _DOUBT * change
-        if gap_fraction < 1e-3 and found.fleet is not None:
-            found = solve(
-                problem,
-                objective=objective,
-                gap_fraction=max(gap_fraction, 1e-7),
-                watch=at_most(self._watch, _BOXES),
-                start=(found.fleet,),
-            )
-        self.proved &= found.complete
-        value = found.value(objective) * (1 + 1e-9)
-        if self._any(knob.turned(value), [found.fleet or known]) is not None:
-            return value
-        enough = self._enough(knob, value)
-        if math.isinf(enough):
-            return None
-        return self._bisected(knob, max(knob.now, found.lower_bound), enough)
-
-    def _enough(self, knob: Knob, first: float | None = None) -> float:
-        """Return some value that suffices: ever looser ones are tried."""
-        value = knob.now if first is None else first
-        while not self._watch.stopped():
-            if knob.falls:
-                value = value / 2 if value > 1e-3 * knob.now else 0.0
-            else:
-                value = min(max(value * _GROWTH, value + 1), knob.loosest)
-            value = math.ceil(value) if knob.whole else value
-            if value in (knob.loosest, 0.0) or self.possible(knob.turned(value)):
-                return value
-        self.proved = False
-        return knob.loosest  # which is known to suffice
-
-    def _bisected(self, knob: Knob, too_tight: float, enough: float) -> float:
-        """Close in on the least value that suffices."""
-        while abs(enough - too_tight) > (1 if knob.whole else _DOUBT * abs(enough - knob.now)):
-            if self._watch.stopped():
-                self.proved = False
-                break
-            middle = (too_tight + enough) / 2
-            middle = math.floor(middle) if knob.whole else middle
-            fleet = self._any(knob.turned(middle))
-            if fleet is None:
-                too_tight = middle
-            else:
-                enough = min(middle, self._spent(knob, fleet)) if knob.whole else middle
-        return enough
-
-
-def _hopeless(job: JobSpec, judge: _Judge) -> str:
-    """Say what is wrong where no single figure helps."""
-    goal = replace(job.goal, deadline_s=None, budget_usd=None)
-    if judge.possible(replace(job, goal=goal)):
-        return "deadline and budget cannot both be met: loosening either alone does not help"
-    loose = replace(job, goal=goal)
-    for knob in knobs(loose):
-        loose = _turned_in(loose, knob.limit)
-    if judge.possible(loose):
-        return "several limits stand in the way at once: no single change helps"
-    return (
-        "nothing that the limits allow can train this job: no type has the memory, or every fleet "
-        "lies outside the range that the loss law was fitted on"
+    return Infeasibility(
+        clashes=tuple(clashes),
+        changes=tuple(_change(knob, least) for knob, least in found),
+        together=tuple(_change(knob, least) for knob, least in together),
     )
 
 
-def _turned_in(job: JobSpec, limit: str) -> JobSpec:
-    knob = next(knob for knob in knobs(job) if knob.limit == limit)
-    return knob.turned(knob.loosest)
+def less_sure(
+    job: JobSpec, problem_of: Callable[[JobSpec], Problem], watch: Watch, *, best: float
+) -> SmallestChange | None:
+    """Return the confidence that can be had, `best` being that of the surest fleet tried."""
+    asked, goal = job.goal.confidence_fraction, replace(job.goal, confidence_fraction=best)
+    if not Judge(problem_of, watch).possible(replace(job, goal=goal)):
+        return None
+    text = f"goal.confidence from {asked:.1%} to {int(best * 1000) / 10:g}%"
+    return SmallestChange(limit="goal.confidence", now=asked, needed=best, proved=False, text=text)
+
+
+def _clash(knob: Knob, least: Least) -> str:
+    takes = "it takes" if least.proved else "it takes at most"
+    return f"{knob.limit} is {knob.text(knob.now)}, {takes} {knob.text(least.value)}"
+
+
+def _change(knob: Knob, least: Least) -> SmallestChange:
+    doubt = "" if least.proved else " (less may do: that is not proved)"
+    return SmallestChange(
+        limit=knob.limit,
+        now=knob.now,
+        needed=least.value,
+        proved=least.proved,
+        text=f"{knob.limit} from {knob.text(knob.now)} to {knob.text(least.value)}{doubt}",
+    )
+
+
+def _together(job: JobSpec, judge: Judge) -> list[tuple[Knob, Least]]:
+    """Return figures that help all at once, none of which does by itself; none: nothing helps."""
+    by_limit = {knob.limit: knob for knob in knobs(job)}
+    goals = [by_limit[limit] for limit in _GOALS if limit in by_limit]
+    if len(goals) == len(_GOALS):
+        factor = judge.least(_scaled(job, goals))
+        if factor is not None:
+            return [(knob, Least(knob.now * factor.value, factor.proved)) for knob in goals]
+    needed = _needed(job, judge, by_limit)
+    return _brought_back(job, judge, [by_limit[limit] for limit in needed])
+
+
+def _scaled(job: JobSpec, goals: Sequence[Knob]) -> Knob:
+    """Return deadline and budget as one figure: how many times as much of both."""
+    return Knob(
+        limit=" and ".join(knob.limit for knob in goals),
+        now=1.0,
+        whole=False,
+        loosest=float("inf"),
+        turned=lambda factor: turned(job, {knob.limit: factor * knob.now for knob in goals}),
+        text=lambda factor: f"{factor:.3g} times",
+    )
+
+
+def _needed(job: JobSpec, judge: Judge, by_limit: Mapping[str, Knob]) -> list[str]:
+    """Return limits that help when none of them restricts, and would not without any one."""
+    loosest = {limit: knob.loosest for limit, knob in by_limit.items()}
+    if not judge.possible(turned(job, loosest)):
+        return []
+    for limit in by_limit:
+        fewer = {other: value for other, value in loosest.items() if other != limit}
+        if judge.possible(turned(job, fewer)):
+            loosest = fewer
+    return [*loosest]
+
+
+def _brought_back(job: JobSpec, judge: Judge, needed: Sequence[Knob]) -> list[tuple[Knob, Least]]:
+    """Return the least of each figure, those before it being at theirs, those after it loose."""
+    values, found = {knob.limit: knob.loosest for knob in needed}, []
+    for knob in needed:
+        others = {limit: value for limit, value in values.items() if limit != knob.limit}
+        least = judge.least(_with_others(job, knob, others))
+        if least is None:  # the search was ended
+            return []
+        values[knob.limit] = least.value
+        found.append((knob, least))
+    return found
+
+
+def _with_others(job: JobSpec, knob: Knob, others: Mapping[str, float]) -> Knob:
+    """Return a figure of the job in which others are changed."""
+    return replace(knob, turned=lambda value: turned(job, {**others, knob.limit: value}))

@@ -29,10 +29,22 @@ class Knob:
     falls: bool = False
     shown: Callable[[float], str] = lambda value: f"{value:,.4g}"
 
+    @property
+    def is_used_up(self) -> bool:
+        """Whether a fleet by itself uses some of it, whatever the job."""
+        return self.limit.startswith("limits.") and not self.falls
+
 
 def knobs(job: JobSpec) -> list[Knob]:
     """Return every figure that restricts the job."""
     return [*_goals(job), *_counts(job), *_quotas(job), *_ceilings(job)]
+
+
+def turned(job: JobSpec, values: Mapping[str, float]) -> JobSpec:
+    """Return the job with several figures changed, by their names in the job file."""
+    for limit, value in values.items():
+        job = next(knob for knob in knobs(job) if knob.limit == limit).turned(value)
+    return job
 
 
 def _goals(job: JobSpec) -> Iterator[Knob]:
@@ -145,13 +157,13 @@ def _duration(seconds: float) -> str:
     unit = next((u for u in (86_400.0, 3600.0, 60.0) if seconds >= 2 * u), 0.0)
     unit = 259_200.0 / 3 if seconds >= 259_200.0 else min(unit, 3600.0)
     step = unit / 10 if unit else 10.0 ** (math.floor(math.log10(seconds)) - 2)
-    return format_duration(math.ceil(seconds / step - 1e-6) * step)
+    return format_duration(math.ceil(seconds / step - 1e-9) * step)
 
 
 def _usd(amount: float) -> str:
     """Print dollars rounded up, so that what is printed suffices."""
     step = 0.01 if amount >= 1 else 0.0001
-    return format_usd(math.ceil(amount / step - 1e-6) * step)
+    return format_usd(math.ceil(amount / step - 1e-9) * step)
 
 
 def _number(value: float) -> str:

@@ -65,7 +65,6 @@ class LimitRows:
 
 def limit_rows(limits: Limits, offers: Sequence[Offer], servers: Sequence[NodeGroup]) -> LimitRows:
     """Return the limits over these pools, what the servers take being gone already."""
-    upper = _upper(limits, offers)
     rows = [
         _nodes(limits, offers, servers),
         *_types(limits, offers),
@@ -73,8 +72,9 @@ def limit_rows(limits: Limits, offers: Sequence[Offer], servers: Sequence[NodeGr
         *_rents(limits, offers, servers),
         *_on_demand(limits, offers),
     ]
-    if limits.max_pools is not None:
-        rows.append(Row(1 / np.maximum(upper, 1.0), -np.inf, float(limits.max_pools)))
+    upper = _within(rows, _upper(limits, offers))
+    if limits.max_pools is not None:  # last: boxes hold it with their own counts
+        rows.append(Row(pool_use(upper), -np.inf, float(limits.max_pools)))
     return LimitRows(
         matrix=np.array([row.coefficients for row in rows]),
         low=np.array([row.low for row in rows]),
@@ -83,6 +83,21 @@ def limit_rows(limits: Limits, offers: Sequence[Offer], servers: Sequence[NodeGr
         upper=upper,
         max_pools=limits.max_pools,
     )
+
+
+def pool_use(upper: Floats) -> Floats:
+    """Return by how much of a pool in use one node counts, where at most so many can be."""
+    return 1 / np.maximum(upper, 1.0)
+
+
+def _within(rows: Sequence[Row], upper: Floats) -> Floats:
+    """Return the most nodes of each pool that no limit forbids even by themselves."""
+    for row in rows:
+        if np.isfinite(row.high) and (row.coefficients >= 0).all():
+            taken = row.coefficients > 0
+            most = np.floor(row.high / row.coefficients[taken] + _ROUNDING)
+            upper[taken] = np.minimum(upper[taken], np.maximum(most, 0.0))
+    return upper
 
 
 def _upper(limits: Limits, offers: Sequence[Offer]) -> Floats:

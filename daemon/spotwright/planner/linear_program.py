@@ -106,12 +106,14 @@ class LinearProgram:
     def is_empty_by(self, multipliers: Floats) -> bool:
         """Tell whether multipliers prove that there is no solution (Farkas)."""
         nothing = replace(self, objective=np.zeros_like(self.objective), constant=0.0)
-        least, reduced = nothing.bound(multipliers)
+        least, _ = nothing.bound(multipliers)
         if least <= 0:
             return False
         limits = np.where(multipliers > 0, self.low, self.high)
-        size = np.abs(multipliers) @ np.where(np.isfinite(limits), np.abs(limits), 0.0)
-        return bool(least > _ROUNDING * (size + np.abs(reduced) @ np.abs(self.upper)))
+        weights = np.where(np.isfinite(limits), np.abs(multipliers), 0.0)
+        size = weights @ np.where(np.isfinite(limits), np.abs(limits), 0.0)
+        size += weights @ np.abs(self.rows) @ np.abs(self.upper)  # before anything cancels out
+        return bool(least > _ROUNDING * size)
 
     def bound(self, multipliers: Floats) -> tuple[float, Floats]:
         """Return a lower bound of the optimum, and the reduced costs it was made with."""
@@ -145,7 +147,7 @@ class LinearProgram:
             (
                 figures.ravel(),
                 np.tile(np.arange(width, dtype=np.int32), len(rows)),
-                np.arange(0, len(rows) * width + 1, width, dtype=np.int32),
+                width * np.arange(len(rows) + 1, dtype=np.int32),
             ),
             shape=(len(rows), width),
         )

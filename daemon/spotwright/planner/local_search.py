@@ -38,7 +38,7 @@ class LocalSearch:
         beginnings = [place for context in contexts for place in _of_one_pool(context)]
         beginnings.sort(key=lambda place: place[0])
         for _, context, fleet in beginnings[:_BEGINNINGS]:
-            others = _cheapest_of_their_kind(context)
+            others = np.array(_cheapest_of_their_kind(context), dtype=np.intp)
             self._offer_climbed(context, fleet, _STEPS_AT_START, others)
 
     def polish(self, context: Context, relaxed: Relaxed) -> None:
@@ -60,11 +60,11 @@ class LocalSearch:
             self._offer_climbed(context, fleet, _STEPS_OF_A_POINT, liked)
 
     def _offer_climbed(
-        self, context: Context, x: Floats, steps: int, others: Sequence[int] = ()
+        self, context: Context, x: Floats, steps: int, others: NDArray[np.intp]
     ) -> None:
         """Climb with the pools that are in use, or must be, and some others."""
         used = np.flatnonzero((x > 1e-6) | (context.limits.lower > 0))
-        pools = np.union1d(used, others).astype(np.intp)
+        pools = np.union1d(used, others)
         narrow = context.narrowed(pools)
         fleet = _rounded(narrow, x[pools])
         if 1 <= fleet.sum() <= narrow.most_workers:

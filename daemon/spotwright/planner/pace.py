@@ -1,13 +1,13 @@
 """How much of a job asynchronous workers can do in a second at most: a line in y, V and f.
 
 With y steps/s, V samples/s and B = V / y, a job of j updates takes j / y seconds, so that y / j is
-the part of it done in a second. spotDNN's law has j = k(R) (c2 B + c3) - c1. With s = f / V the share
-of the fastest worker, R is at least
+the part of it done in a second. spotDNN's law has j = k(R) (c2 B + c3) - c1. With s = f / V the
+share of the fastest worker, R is at least
 
     r(s) = (1 - s) sqrt(n / (n - 1))    by Cauchy on the other workers' shares
 
-so that y / j is at most y q(B, s), q = 1 / (k(r(s)) (c2 B + c3) - c1), which is convex in B and in s:
-its chords over the box lie above, first in one, then in the other. Interpolated between the four
+so that y / j is at most y q(B, s), q = 1 / (k(r(s)) (c2 B + c3) - c1), which is convex in B and in
+s: its chords over the box lie above, first in one, then in the other. Interpolated between the four
 corners it is a sum of y, y B = V, y B s = f and y s; the last is bounded by a line in the other
 three (McCormick). Where a constant R says more than r(s), it takes its place.
 
@@ -90,9 +90,7 @@ def _in_batch_and_share(workers: AsynchronousWorkers, box: Box) -> list[Pace]:
         return [Pace(0.0, (q10 - slope * s0) / b0, slope / b0)]
     in_batch, in_share = (q10 - q00) / (b1 - b0), (q01 - q00) / (s1 - s0)
     both = (q11 - q10 - q01 + q00) / ((b1 - b0) * (s1 - s0))
-    line = Pace(
-        q00 - in_batch * b0 - in_share * s0 + both * b0 * s0, in_batch - both * s0, both
-    )
+    line = Pace(q00 - in_batch * b0 - in_share * s0 + both * b0 * s0, in_batch - both * s0, both)
     weight = in_share - both * b0  # of y s, which the corner (s, b) bounds: s y + (f - s V) / b
     corners = ((s0, b0), (s1, b1)) if weight > 0 else ((s1, b0), (s0, b1))
     return [

@@ -3,7 +3,8 @@
 A placement is a zone, a region or the whole market; in it stand the worker pools that may be mixed
 and one choice of parameter servers. Two kinds of choices are left out, and neither can be part of a
 better fleet: servers that do the same work for more money, and pools that others of the same type,
-market and region match in every respect (price, hazard, distance) with room for all nodes.
+market and region match in every respect (price, hazard, distance) with room for all nodes. Servers
+that run already are kept.
 """
 
 import math
@@ -172,6 +173,11 @@ def _server_choices(problem: Problem, place: str) -> Iterator[tuple[NodeGroup, .
     if job.workload.strategy is Strategy.ALLREDUCE:
         yield ()
         return
+    running = _running_servers(problem)
+    if running:
+        if all(_is_in(job, group.offer, place) for group in running):
+            yield running
+        return
     best: dict[object, tuple[float, NodeGroup]] = {}
     for offer in sorted(problem.server_offers, key=lambda offer: offer.pool):
         if not _is_in(job, offer, place):
@@ -194,6 +200,24 @@ def _server_choices(problem: Problem, place: str) -> Iterator[tuple[NodeGroup, .
                 best[key] = (price, group)
     for _, group in best.values():
         yield (group,)
+
+
+def _running_servers(problem: Problem) -> tuple[NodeGroup, ...]:
+    """Return the servers that run, which hold the parameters; none if one is not for rent."""
+    offers = {offer.pool: offer for offer in problem.server_offers}
+    running = problem.running.servers
+    if not all(pool in offers for pool in running):
+        return ()
+    return tuple(
+        NodeGroup(
+            role=Role.PS,
+            instance_type=offers[pool].instance_type,
+            node_count=count,
+            gpus_per_node=0,
+            offer=offers[pool],
+        )
+        for pool, count in sorted(running.items())
+    )
 
 
 def _spotdnn(job: JobSpec) -> bool:

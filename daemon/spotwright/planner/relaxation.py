@@ -21,6 +21,7 @@ from spotwright.domain.plan import Objective
 from spotwright.planner.branch_and_bound import Relaxed
 from spotwright.planner.linear_program import LinearProgram, Optimum
 from spotwright.planner.point_enumeration import enumerate_fleets, reach
+from spotwright.planner.switching import SwitchingBound
 
 Floats = NDArray[np.float64]
 
@@ -30,27 +31,52 @@ _LOWER_TARGETS = np.linspace(0.0, 1.0, 33)[1:]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratios:
-    """Lower bounds of cost and time over one denominator, by column."""
+    """Lower bounds of cost and time over one denominator, by column.
+
+    Attributes:
+        cost: dollars times the denominator.
+        seconds: of the time, times the denominator.
+        denominator: D.
+        range: what D can be.
+        switching: dollars beside the ratio (switching.py).
+    """
 
     cost: Floats
     cost0: float
     seconds: float
     denominator: Floats
     denominator0: float = 0.0
+    range: tuple[float, float]
+    switching: SwitchingBound
 
     def at(self, x: Floats, objective: Objective) -> float:
         """Return the bound of the objective at a point."""
         below = self.denominator @ x + self.denominator0
         if objective is Objective.COST:
-            return float((self.cost @ x + self.cost0) / below)
+            cost, cost0 = self.whole_cost()
+            return float((cost @ x + cost0) / below)
         return float(self.seconds / below)
+
+    def whole_cost(self) -> tuple[Floats, float]:
+        """Return dollars times the denominator, switching counted at the least denominator."""
+        cost, cost0 = self.cost.copy(), self.cost0 + self.range[0] * self.switching.constant
+        cost[: len(self.switching.per_node)] += self.range[0] * self.switching.per_node
+        return cost, cost0
+
+    def least_cost(self) -> tuple[Floats, float]:
+        """Return dollars at the largest denominator, switching counted in full."""
+        most = self.range[1]
+        cost, cost0 = self.cost / most, self.cost0 / most + self.switching.constant
+        cost[: len(self.switching.per_node)] += self.switching.per_node
+        return cost, cost0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxRows:
     """The rows that hold in a box; the first columns are pools, others are auxiliary.
 
-    The last row is spare: the question asked of the box puts the other goal there.
+    The last two rows are spare: the question asked of the box puts the other goal there, and what
+    switching costs beside the rent.
     """
 
     rows: Floats
@@ -80,14 +106,17 @@ class Question:
         """Return the program whose optimum above 0 says no."""
         box, ratios = self.box, self.box.ratios
         below, below0 = ratios.denominator, ratios.denominator0
-        cost, seconds = (ratios.cost, ratios.cost0), (np.zeros_like(below), ratios.seconds)
+        cost, seconds = ratios.whole_cost(), (np.zeros_like(below), ratios.seconds)
         asked, other, cap = (
             (cost, seconds, self.time_cap)
             if self.objective is Objective.COST
             else (seconds, cost, self.cost_cap)
         )
         u = self.target if math.isfinite(self.target) else 0.0
-        box.low[-1], box.high[-1] = -np.inf, np.inf
+        box.low[-2:], box.high[-2:] = -np.inf, np.inf
+        if math.isfinite(self.cost_cap) and ratios.switching.per_node.any():
+            box.rows[-2], least = ratios.least_cost()
+            box.high[-2] = self.cost_cap - least
         if math.isfinite(cap):
             box.rows[-1] = other[0] - cap * below
             box.high[-1] = cap * below0 - other[1]
@@ -174,7 +203,7 @@ def split_counts(
             improves(lower)  # the only fleet there is
             return [], None
         return _cut_at(lower, upper, i, math.floor((lower[i] + upper[i]) / 2)), None
-    fleet = np.round(x)
+    fleet = np.rint(x)
     i = int(np.argmax(np.abs(x - fleet)))
     if abs(x[i] - fleet[i]) > _WHOLE:
         return _cut_at(lower, upper, i, math.floor(x[i])), None
@@ -194,7 +223,7 @@ def _with_fewer(lower: Floats, upper: Floats, fleet: Floats) -> list[tuple[Float
     at_least = lower.copy()
     for i in np.flatnonzero(fleet > lower):
         fewer = upper.copy()
-        fewer[i] = fleet[i] - 1
+        fewer[i] = min(fewer[i], fleet[i] - 1)
         parts.append((at_least.copy(), fewer))
         at_least[i] = fleet[i]
     return parts

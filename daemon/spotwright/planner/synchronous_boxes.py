@@ -22,11 +22,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotwright.domain.errors import SolverGaveUpError
-from spotwright.perfmodel.traffic import least_ring_usd_per_step
+from spotwright.perfmodel.traffic import least_usd_per_crossing
 from spotwright.planner.branch_and_bound import Relaxed
 from spotwright.planner.context import Context
+from spotwright.planner.limit_rows import pool_use
 from spotwright.planner.linear_program import Empty, LinearProgram, Optimum
 from spotwright.planner.relaxation import BoxRows, Question, Ratios, split_counts, unsolved
+from spotwright.planner.ring_crossings import crossings, split_zone, visits
+from spotwright.planner.switching import (
+    missed_by_range,
+    missed_running,
+    split_running,
+    switching_bound,
+)
 from spotwright.planner.synchronous_workers import (
     EPS,
     TWO_NODE_LOSS,
@@ -50,6 +58,7 @@ class SynchronousSpace:
     def __init__(self, context: Context) -> None:
         """Prepare for boxes."""
         self.context, self._workers = context, SynchronousWorkers(context)
+        self._last_point = np.zeros(len(context.workers))
         self._proof: Optimum | Empty | None = None  # of the last box
         self._hot: NDArray[np.bool_] | None = None
 
@@ -69,6 +78,7 @@ class SynchronousSpace:
             ),
             events=(0.0, n1 * float(hazard.max())),
             keys=tuple((float(key.min()), float(key.max())) for key in self._workers.all_keys),
+            visited=(False,) * len(self._workers.zones),
         )
         yield 0.0, everything
 
@@ -94,6 +104,7 @@ class SynchronousSpace:
         self._proof = found
         if isinstance(found, Empty):
             return None
+        self._last_point = found.point
         return question.answer(
             program, found, pools=len(self._workers.gpus), most_counts=most_counts
         )
@@ -156,11 +167,14 @@ class SynchronousSpace:
 
     def _rows(self, box: Box, cost_cap: float, time_cap: float) -> BoxRows:
         context, limits = self.context, self.context.limits
-        step_s = float(self._workers.steps_s([self._workers.corner(box)])[0])
+        step_s = self._workers.corner_step_s(box)
         hazard, shock = context.hazard, context.job.workload.spot.common_shock_fraction
         rarest = hazard * ((1 - shock) + shock / np.maximum(box.upper, 1.0))
         ratios = self._ratios(box, step_s)
-        rows = [*limits.matrix, self._workers.gpus, self._workers.samples, rarest, hazard]
+        matrix = list(limits.matrix)
+        if limits.max_pools is not None:
+            matrix[-1] = pool_use(box.upper)
+        rows = [*matrix, self._workers.gpus, self._workers.samples, rarest, hazard]
         low = [float(box.nodes[0]), *limits.low[1:], box.gpus[0], box.samples[0], -np.inf]
         low.append(box.events[0])
         high = [float(box.nodes[1]), *limits.high[1:], box.gpus[1], box.samples[1]]
@@ -170,11 +184,15 @@ class SynchronousSpace:
             rows.append(bad.astype(np.float64))
             low.append(1.0)
             high.append(np.inf)
+        for zone, visited in zip(self._workers.zones, box.visited, strict=True):
+            rows.append(zone)
+            low.append(1.0 if visited else -np.inf)
+            high.append(np.inf)
         for row, most in self._split_rows(cost_cap, time_cap):
             rows.append(row)
             low.append(-np.inf)
             high.append(most)
-        rows.append(np.zeros_like(self._workers.gpus))  # spare: the other goal
+        rows += 2 * [np.zeros_like(self._workers.gpus)]  # spare: the other goal, switching
         return BoxRows(
             rows=np.array(rows),
             low=_eased(low, -EPS),
@@ -196,16 +214,20 @@ class SynchronousSpace:
         traffic = updates * context.traffic
         cost0 = context.servers_usd_per_hour * (seconds / 3600)
         if self._workers.crosses_zones:
-            cost0 += updates * least_ring_usd_per_step(context.job.workload, gpus=box.gpus[0])
-        new = np.where(context.running > 0, 0.0, context.switching)
+            visits = crossings(self._workers, box, self._last_point)
+            each = updates * least_usd_per_crossing(context.job.workload, gpus=box.gpus[0])
+            traffic = traffic + each * visits.per_node
+            cost0 += each * visits.constant
         return Ratios(
-            cost=context.price * (seconds / 3600) + traffic + least_below * new,
+            cost=context.price * (seconds / 3600) + traffic,
             cost0=cost0,
             seconds=seconds,
             denominator=self._workers.samples
             if self._workers.ratio
             else np.zeros_like(self._workers.samples),
             denominator0=0.0 if self._workers.ratio else 1.0,
+            range=box.samples if self._workers.ratio else (1.0, 1.0),
+            switching=switching_bound(context, box.lower),
         )
 
     def _split_rows(self, cost_cap: float, time_cap: float) -> Iterator[tuple[Floats, float]]:
@@ -235,19 +257,29 @@ class SynchronousSpace:
         name = max(effects, key=lambda key: effects[key], default=None)
         if name is None or effects[name] < (_FLATTERY if relaxed.asked else _COARSE):
             return self._leaf(tight, relaxed, improves)
+        return self._cut(tight, name, x)
+
+    def _cut(self, box: Box, name: str | int, x: Floats) -> Sequence[Box]:
+        """Cut a range, a key or what else flatters a point."""
         if isinstance(name, int):
-            return self._key_halves(tight, name)
+            return self._key_halves(box, name)
+        if name == "visited":
+            zones = split_zone(self._workers, box, x)
+            return [replace(box, upper=upper, visited=visited) for upper, visited in zones]
+        if name == "running":
+            parts = split_running(self.context, box.lower, box.upper, x)
+            return [replace(box, lower=lower, upper=upper) for lower, upper in parts]
         if name == "nodes":
-            n0, n1 = tight.nodes
+            n0, n1 = box.nodes
             at = min(max(math.floor((float(x.sum()) + (n0 + n1) / 2) / 2), n0), n1 - 1)
-            return [replace(tight, nodes=(n0, at)), replace(tight, nodes=(at + 1, n1))]
-        if name == "events" and tight.events[0] == 0:
-            spot = self.context.hazard[self.context.hazard > 0]
+            return [replace(box, nodes=(n0, at)), replace(box, nodes=(at + 1, n1))]
+        if name == "events" and box.events[0] == 0:
+            least = float(self.context.hazard[self.context.hazard > 0].min())
             return [
-                replace(tight, events=(0.0, 0.0)),
-                replace(tight, events=(float(spot.min()), tight.events[1])),
+                replace(box, events=(0.0, 0.0)),
+                replace(box, events=(least, box.events[1])),
             ]
-        return _halves(tight, name, self._value(name, x))
+        return _halves(box, name, self._value(name, x))
 
     def _value(self, name: str, x: Floats) -> float:
         by_name = {
@@ -319,7 +351,32 @@ class SynchronousSpace:
             there = into(box.events, float(x @ context.hazard))
             stretch = self._workers.stops(there).factor / self._workers.stops(box.events[0]).factor
             effects["events"] = math.log(stretch)
+        if self._workers.crosses_zones:
+            effects["visited"] = self._crossings_effect(box, x)
+        if context.switching.any():
+            self._add_switching_effects(box, x, effects)
         return effects
+
+    def _crossings_effect(self, box: Box, x: Floats) -> float:
+        """Return how much of the cost of visiting zones the box does not know of."""
+        ratios = self._ratios(box, self._workers.corner_step_s(box))
+        updates = self._workers.updates(box.samples[1])
+        each = updates * least_usd_per_crossing(self.context.job.workload, gpus=box.gpus[0])
+        missed = visits(self._workers, x) - crossings(self._workers, box, self._last_point).at(x)
+        known = float(ratios.cost @ x) + ratios.cost0
+        return math.log(1 + max(missed, 0.0) * each / known)
+
+    def _add_switching_effects(self, box: Box, x: Floats, effects: dict[str | int, float]) -> None:
+        """Add how much of the cost of switching the box does not know of."""
+        context, ratios = self.context, self._ratios(box, self._workers.corner_step_s(box))
+        below = float(ratios.denominator @ x) + ratios.denominator0
+        rent = (float(ratios.cost @ x) + ratios.cost0) / below
+        switching = ratios.switching.at(x)
+        missed = max(0.0, float(missed_running(context, box.lower, x).max()))
+        effects["running"] = math.log(1 + missed / (rent + switching))
+        if box.samples[1] > box.samples[0] * (1 + EPS) and self._workers.ratio:
+            by_range = missed_by_range(rent, switching, below, box.samples)
+            effects["samples"] = max(effects.get("samples", 0.0), by_range)
 
 
 def _moved(corner: Corner, to: Corner, name: str | int) -> Corner:
@@ -332,8 +389,8 @@ def _moved(corner: Corner, to: Corner, name: str | int) -> Corner:
 
 
 def _eased(limits: Sequence[float], by: float) -> Floats:
-    """Return limits with room for rounding, and for one more row."""
-    exact = np.array([*limits, 0.0])
+    """Return limits with room for rounding, and for two more rows."""
+    exact = np.array([*limits, 0.0, 0.0])
     return np.asarray(exact + by * np.maximum(1.0, np.abs(exact)))
 
 

@@ -34,6 +34,7 @@ class Box:
     samples: Range  # per step; of a split batch, the capacity
     events: Range  # per hour, of workers
     keys: tuple[Range, ...]
+    visited: tuple[bool, ...]  # by zone of a ring that crosses zones: some node must stand there
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class SynchronousWorkers:
         context: where they stand.
         ring: all-reduce; else parameter servers.
         crosses_zones: a ring over several zones, which pays for its crossings.
+        zones: which pools stand in each zone of such a ring, (zones, pools).
         gpus: of one node of each class.
         keys: by class, what the worst present of decides the step.
         needs_gpus: by class, the GPUs a fleet must have for it to fit in memory.
@@ -71,8 +73,10 @@ class SynchronousWorkers:
         workload, target = context.job.workload, context.job.goal.target
         self.ring = workload.strategy is Strategy.ALLREDUCE
         # Rings inside one zone have contexts of their own: one over several zones crosses them.
-        zones = {w.group.offer.zone for w in context.workers if w.group.offer}
-        self.crosses_zones = self.ring and len(zones) > 1
+        zones = [w.group.offer.zone for w in context.workers if w.group.offer]
+        self.crosses_zones = self.ring and len(set(zones)) > 1
+        names = sorted(set(zones)) if self.crosses_zones else []
+        self.zones = np.array([[float(zone == name) for zone in zones] for name in names])
         self.gpus = model.gpus[:, 0]
         self.split_batch = workload.batch if isinstance(workload.batch, GlobalBatch) else None
         given = model.compute.given_batch
@@ -167,6 +171,10 @@ class SynchronousWorkers:
         if self.ring and box.nodes != (2, 2):
             keys[TWO_NODE_LOSS] = 0.0
         return Corner(float(box.nodes[0]), box.gpus[0], box.samples[1], tuple(keys))
+
+    def corner_step_s(self, box: Box) -> float:
+        """Return the shortest step of a box."""
+        return float(self.steps_s([self.corner(box)])[0])
 
     def there(self, box: Box, x: Floats) -> Corner:
         """Return where in a box a point is."""

@@ -1,12 +1,11 @@
 """From a job and a market to a plan: the fleet, the proof, and why."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from spotwright.domain.errors import NoFeasibleFleetError, SolverGaveUpError
+from spotwright.domain.errors import NoFeasibleFleetError, SolverGaveUpError, SpotwrightError
 from spotwright.domain.fleet import Fleet
 from spotwright.domain.job import JobSpec, Limits
 from spotwright.domain.plan import (
@@ -17,7 +16,6 @@ from spotwright.domain.plan import (
     PlanStatus,
     RunningFleet,
     Saving,
-    SmallestChange,
 )
 from spotwright.domain.prediction import Prediction
 from spotwright.domain.units import format_duration, format_usd
@@ -26,12 +24,13 @@ from spotwright.perfmodel.predict import predict
 from spotwright.planner.alternatives import Variant, alternatives
 from spotwright.planner.confidence import SureSolution, solve_surely
 from spotwright.planner.frontier import frontier
-from spotwright.planner.infeasibility import explain_infeasible
+from spotwright.planner.infeasibility import explain_infeasible, less_sure
 from spotwright.planner.problem import Problem, Solution, Watch, at_most
 from spotwright.planner.savings import Use, savings, uses
 from spotwright.planner.solve import solve
 from spotwright.usecases.list_offers import server_offers, worker_offers
 from spotwright.usecases.ports import OfferSource
+from spotwright.usecases.running_fleet import fleet_changes
 
 _BOXES = 2000  # of the search for the cheapest among the fastest
 
@@ -109,32 +108,22 @@ class _Planned:
             return self._cheapest_as_fast(sure)
         if sure.solution.fleet is not None:
             return sure
-        if sure.best_probability is not None:
-            raise self._not_sure_enough(sure.best_probability)
-        if not sure.solution.complete:
-            raise SolverGaveUpError(
-                "the search was ended before it found a fleet, or a proof that there is none; "
-                "give it more time with --time-limit"
-            )
-        clash = explain_infeasible(self._job, self._problem_of, self._watch)
-        raise NoFeasibleFleetError(clashes=clash.clashes, changes=clash.changes)
+        raise self._nothing(sure)
 
-    def _not_sure_enough(self, best: float) -> NoFeasibleFleetError:
-        """Say that fleets end in time on average, but none was found that does so surely."""
-        asked = self._job.goal.confidence_fraction
+    def _nothing(self, sure: SureSolution) -> SpotwrightError:
+        """Say why there is no fleet, or that nothing is known."""
+        best = sure.best_probability
+        if best is None and not sure.solution.complete or self._watch.stopped():
+            return SolverGaveUpError(_gave_up(best))
         clash = explain_infeasible(self._job, self._problem_of, self._watch)
-        less = SmallestChange(
-            limit="goal.confidence",
-            now=asked,
-            needed=best,
-            proved=False,
-            text=f"goal.confidence from {asked:.1%} to {math.floor(best * 1000) / 10:g}%",
-        )
-        found = f"of the fleets tried, the surest keeps the deadline with {best:.1%}"
-        return NoFeasibleFleetError(
-            clashes=(f"goal.confidence is {asked:.1%}; {found}", *clash.clashes),
-            changes=(less, *clash.changes),
-        )
+        clashes, changes = clash.clashes, clash.changes
+        if best is not None:
+            asked = self._job.goal.confidence_fraction
+            found = f"of the fleets tried, the surest keeps the deadline with {best:.1%}"
+            clashes = (f"goal.confidence is {asked:.1%}; {found}", *clashes)
+            less = less_sure(self._job, self._problem_of, self._watch, best=best)
+            changes = (*changes, *([less] if less else []))
+        return NoFeasibleFleetError(clashes=clashes, changes=changes, together=clash.together)
 
     def plan(self, sure: SureSolution, source: OfferSource) -> Plan:
         """Explain what was found."""
@@ -161,6 +150,7 @@ class _Planned:
             savings=tuple(saved),
             alternatives=tuple(self._alternative(other, solution) for other in others),
             frontier=tuple(self._frontier(fleet)),
+            changes=fleet_changes(self._options.running, fleet),
             solve_s=0.0,  # not known yet
             catalog_time=observed,
         )
@@ -338,6 +328,16 @@ def _no_workers(job: JobSpec, source: OfferSource, now: datetime | None) -> str:
     return (
         "nothing is on offer for workers: no type has the GPU memory, or several limits together "
         "leave none"
+    )
+
+
+def _gave_up(best_probability: float | None) -> str:
+    found = "a fleet"
+    if best_probability is not None:
+        found = f"a fleet that is sure enough (the best so far: {best_probability:.1%})"
+    return (
+        f"the search was ended before it found {found}, or a proof that there is none; "
+        "give it more time with --time-limit"
     )
 
 

@@ -1,11 +1,13 @@
-"""Read what is rented already, so that a plan can keep it where a change does not pay."""
+"""What is rented already: a plan keeps it where a change does not pay, and says what changes."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from spotwright.domain.errors import BadInputError
+from spotwright.domain.fleet import Fleet, NodeGroup, Role
 from spotwright.domain.job import JobSpec
 from spotwright.domain.offer import Pool
-from spotwright.domain.plan import RunningFleet
+from spotwright.domain.plan import PoolChange, RunningFleet
 from spotwright.usecases.ports import OfferSource
 from spotwright.usecases.resolve_fleet import resolve_fleet
 
@@ -13,7 +15,7 @@ from spotwright.usecases.resolve_fleet import resolve_fleet
 def running_fleet(
     expression: str, job: JobSpec, source: OfferSource, *, switching_s: float
 ) -> RunningFleet:
-    """Return the workers of a fleet expression, by pool.
+    """Return the workers and the servers of a fleet expression, by pool.
 
     Raises:
         FleetExpressionError: a typo, an unknown name, or more GPUs than the type has.
@@ -22,9 +24,37 @@ def running_fleet(
     fleet = resolve_fleet(expression, job, source)
     if fleet.functions is not None:
         raise BadInputError("functions are started anew in every run: none can be kept")
-    nodes: Counter[Pool] = Counter()
-    for group in fleet.workers:
+    return RunningFleet(
+        nodes=_by_pool(fleet.workers), servers=_by_pool(fleet.servers), switching_s=switching_s
+    )
+
+
+def fleet_changes(running: RunningFleet, planned: Fleet) -> tuple[PoolChange, ...]:
+    """Return what becomes of every pool that runs or is planned; nothing where none runs."""
+    if not running.nodes:
+        return ()
+    return (
+        *_changes(Role.WORKER, running.nodes, _by_pool(planned.workers)),
+        *_changes(Role.PS, running.servers, _by_pool(planned.servers)),
+    )
+
+
+def _changes(
+    role: Role, running: Mapping[Pool, int], planned: Mapping[Pool, int]
+) -> Iterator[PoolChange]:
+    for pool in sorted({*running, *planned}):
+        yield PoolChange(
+            role=role,
+            pool=pool,
+            running_count=running.get(pool, 0),
+            planned_count=planned.get(pool, 0),
+        )
+
+
+def _by_pool(groups: Iterable[NodeGroup]) -> dict[Pool, int]:
+    counts: Counter[Pool] = Counter()
+    for group in groups:
         if group.offer is None:
             raise BadInputError(f"{group.instance_type.name} is no instance type that is rented")
-        nodes[group.offer.pool] += group.node_count
-    return RunningFleet(nodes=dict(nodes), switching_s=switching_s)
+        counts[group.offer.pool] += group.node_count
+    return dict(counts)

@@ -52,6 +52,7 @@ def plan_of(prediction: Prediction, **changes: Any) -> Plan:
         "savings": (),
         "alternatives": (),
         "frontier": (),
+        "changes": (),
         "solve_s": 1.84,
         "catalog_time": datetime(2026, 1, 12, 14, 5, tzinfo=UTC),
     }
