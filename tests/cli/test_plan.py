@@ -186,6 +186,15 @@ def test_servers_that_run_are_compared_too() -> None:
     assert {n: c["planned_count"] for n, c in servers.items() if c["planned_count"]} == planned
 
 
+def test_servers_that_run_and_stand_in_the_way_are_named() -> None:
+    existing = "g4dn.xlarge@use2-az2/spot + ps=c5n.2xlarge@use2-az2"
+
+    done = spotwright_here("plan", TEXT_CNN, "--deadline", "87m", "--existing", existing)
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "the parameter servers that run are kept, and no workers suit them" in done.stderr
+
+
 def test_without_a_fleet_that_runs_no_change_is_told(small: Path) -> None:
     assert _json(small)["changes"] == []
     assert "change: " not in spotwright_here("plan", small).stdout

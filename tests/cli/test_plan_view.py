@@ -62,6 +62,7 @@ def test_no_plan_is_json_of_the_other_form_and_has_no_infinity() -> None:
     jsonschema.validate(told, PLAN_SCHEMA)
     assert [*told] == [*INFEASIBLE["properties"]]
     assert told["infeasible"] == {
+        "proved": True,
         "limits": ["goal.deadline of 5 min"],
         "changes": [
             {
@@ -72,6 +73,7 @@ def test_no_plan_is_json_of_the_other_form_and_has_no_infinity() -> None:
                 "text": "to $47.50",
             }
         ],
+        "together": [],
     }
 
 

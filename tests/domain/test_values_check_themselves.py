@@ -74,6 +74,7 @@ def plan(**changes: Any) -> Plan:
         "solve_s": 0.1,
         "prediction": PREDICTION,
         "lower_bound_s": None,
+        "changes": (),
     }
     money = {"cost_usd": 20.0, "lower_bound_usd": 19.0, "deadline_probability": 0.97}
     kind = {"status": PlanStatus.OPTIMAL, "objective": Objective.COST}

@@ -86,6 +86,18 @@ class EveryFleet:
                 )
         return found
 
+    def in_order(self, objective: Objective, *, deadline_s: float) -> Iterator[Best]:
+        """Yield every fleet that keeps a deadline, best first."""
+        found = [
+            (float(value), site, int(i))
+            for site in self._sites
+            for i in np.flatnonzero(site.duration_s <= deadline_s * (1 + _ROUNDING))
+            for value in [(site.cost_usd if objective is Objective.COST else site.duration_s)[i]]
+        ]
+        for _, site, i in sorted(found, key=lambda item: item[0]):
+            cost_usd, duration_s = float(site.cost_usd[i]), float(site.duration_s[i])
+            yield Best(fleet=_fleet(site, i), cost_usd=cost_usd, duration_s=duration_s)
+
 
 def switching_usd(problem: Problem, fleet: Fleet) -> float:
     """Return the rent of new nodes before they train, where anything runs already."""

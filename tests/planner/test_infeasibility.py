@@ -65,9 +65,8 @@ def no_vcpus(job: JobSpec, fastest: Best, cheapest: Best) -> JobSpec:
 
 
 def no_counts(job: JobSpec, fastest: Best, cheapest: Best) -> JobSpec:
-    names = {
-        group.instance_type.name for group in (*fastest.fleet.workers, *cheapest.fleet.workers)
-    }
+    used = (*fastest.fleet.workers, *cheapest.fleet.workers)
+    names = {group.instance_type.name for group in used}
     most = {**job.limits.max_count_by_type, **dict.fromkeys(names, 0)}
     in_time = with_goal(job, deadline_s=1.01 * fastest.duration_s)
     return replace(in_time, limits=replace(job.limits, max_count_by_type=most))
@@ -78,7 +77,13 @@ def few_nodes(job: JobSpec, fastest: Best, cheapest: Best) -> JobSpec:
     return replace(in_time, limits=replace(job.limits, max_nodes=1))
 
 
-SPOILS: Sequence[Spoil] = (too_late, too_dear, both, no_vcpus, no_counts, few_nodes)
+def low_rent(job: JobSpec, fastest: Best, cheapest: Best) -> JobSpec:
+    in_time = with_goal(job, deadline_s=1.01 * fastest.duration_s)
+    most = dict.fromkeys(Market, 0.1 * (fastest.fleet.usd_per_hour or 0.0))
+    return replace(in_time, limits=replace(job.limits, max_usd_per_hour=most))
+
+
+SPOILS: Sequence[Spoil] = (too_late, too_dear, both, no_vcpus, no_counts, few_nodes, low_rent)
 
 
 @cache
@@ -128,9 +133,9 @@ def needed(changes: Sequence[SmallestChange]) -> dict[str, float]:
 
 def a_little_less(job: JobSpec, change: SmallestChange) -> float:
     """Return one less of what is counted, 1 % less of a change that is not."""
-    whole = {knob.limit: knob.whole for knob in knobs(job)}
-    less = change.needed - 1 if whole[change.limit] else None
-    return change.now + 0.99 * (change.needed - change.now) if less is None else less
+    if {knob.limit: knob.whole for knob in knobs(job)}[change.limit]:
+        return change.needed - 1
+    return change.now + 0.99 * (change.needed - change.now)
 
 
 @all_strategies
@@ -191,7 +196,14 @@ def test_every_way_out_comes_up_among_the_problems_drawn() -> None:
     told = [case.told for strategy in STRATEGIES for case in cases(strategy)]
 
     alone = {change.limit.split(".")[1] for found in told for change in found.changes}
-    assert alone >= {"deadline", "budget", "max_vcpus", "max_count", "max_nodes"}
+    assert alone >= {
+        "deadline",
+        "budget",
+        "max_vcpus",
+        "max_count",
+        "max_nodes",
+        "max_usd_per_hour",
+    }
     together = [tuple(change.limit for change in found.together) for found in told]
     assert ("goal.deadline", "goal.budget") in together
     assert any("goal.deadline" not in limits for limits in together if limits)

@@ -87,7 +87,9 @@ def is_possible(job: JobSpec) -> bool:
         server_offers=server_offers(job, catalog()),
         gpu_facts=catalog().gpu,
     )
-    return solve_surely(problem).solution.fleet is not None
+    found = solve_surely(problem, gap_fraction=0.5).solution  # a fleet will do, or a proof
+    assert found.complete
+    return found.fleet is not None
 
 
 def a_little_less(job: JobSpec, change: SmallestChange) -> float:
@@ -107,7 +109,7 @@ def a_little_less(job: JobSpec, change: SmallestChange) -> float:
         ("text-cnn-bsp.yaml", goal(deadline_s=600, budget_usd=0.1), []),
         ("mobilenet-serverless.yaml", limits(max_nodes=1), ["goal.deadline", "limits.max_nodes"]),
         ("wide-resnet-asp.yaml", limits(max_nodes=1), ["limits.max_nodes"]),
-        ("papers/resnet110.yaml", goal(deadline_s=240), ["goal.deadline"]),
+        ("papers/esperberto.yaml", goal(deadline_s=900), ["goal.deadline"]),
     ],
 )
 def test_what_is_said_to_help_helps_and_a_little_less_does_not(

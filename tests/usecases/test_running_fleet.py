@@ -36,6 +36,12 @@ def test_what_is_left_out_is_filled_in_as_everywhere() -> None:
     assert (pool.instance_type, pool.market) == ("g5.xlarge", "on-demand")
 
 
+def test_servers_that_are_left_out_are_not_taken_for_the_job_s_own() -> None:
+    found = running_fleet("g5.xlarge*2", job(Strategy.ASP_PS), catalog(), switching_s=0)
+
+    assert found.servers == {}
+
+
 @pytest.mark.parametrize(
     ("strategy", "written", "complaint"),
     [

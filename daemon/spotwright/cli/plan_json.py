@@ -63,6 +63,7 @@ def infeasible_json(
         "objective": objective,
         "job": job_name,
         "infeasible": {
+            "proved": error.proved,
             "limits": list(error.clashes),
             "changes": [_change_json(change) for change in error.changes],
             "together": [_change_json(change) for change in error.together],

@@ -142,11 +142,12 @@ PLAN: Schema = _object(
 )
 INFEASIBLE: Schema = _object(
     {
-        "status": _one_of([PlanStatus.INFEASIBLE], "no fleet meets the goal; or none was found that is sure enough"),
+        "status": _one_of([PlanStatus.INFEASIBLE], "no fleet meets the goal"),
         "objective": _one_of(Objective, "what was asked for"),
         "job": _text("name of the job"),
         "infeasible": _object(
             {
+                "proved": _cell("boolean", "false: none that was tried is sure enough, others may"),
                 "limits": _list(_text("a limit"), "which limits clash"),
                 "changes": _list(_CHANGE, "for each limit the least change that helps by itself"),
                 "together": _list(_CHANGE, "where none does: changes that help all at once"),

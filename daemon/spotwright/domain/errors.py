@@ -192,6 +192,7 @@ class NoFeasibleFleetError(SpotwrightError):
         clashes: Sequence[str],
         changes: Sequence["SmallestChange"],
         together: Sequence["SmallestChange"] = (),
+        proved: bool = True,
     ) -> None:
         """State which limits clash, and the smallest changes that help.
 
@@ -199,11 +200,14 @@ class NoFeasibleFleetError(SpotwrightError):
             clashes: a sentence each.
             changes: each helps by itself.
             together: these help all at once.
+            proved: False where fleets are in time on average, and none tried is so surely enough.
         """
         way_out = _listed("any one of these helps", changes)
         way_out += _listed("these help together", together)
-        super().__init__(f"no fleet meets the goal: {'; '.join(clashes)}{way_out}")
+        found = "no fleet meets the goal" if proved else "no fleet was found that meets the goal"
+        super().__init__(f"{found}: {'; '.join(clashes)}{way_out}")
         self.clashes, self.changes, self.together = tuple(clashes), tuple(changes), tuple(together)
+        self.proved = proved
 
 
 def _listed(title: str, changes: Sequence["SmallestChange"]) -> str:

@@ -15,7 +15,7 @@ class PlanStatus(StrEnum):
 
     OPTIMAL = "optimal"  # proved within the gap that was asked for
     FEASIBLE = "feasible"  # meets the goal; the search stopped before the proof was complete
-    INFEASIBLE = "infeasible"  # proved: no fleet that the limits allow meets the goal
+    INFEASIBLE = "infeasible"  # no fleet that the limits allow meets the goal
 
 
 class Objective(StrEnum):

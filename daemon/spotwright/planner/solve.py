@@ -42,13 +42,13 @@ def solve(
     if problem.job.workload.strategy is Strategy.SERVERLESS:
         return solve_serverless(problem, objective=objective, watch=watch)
     known = [nodes for nodes in (problem.running.nodes, *map(_nodes, start)) if nodes]
-    contexts = _contexts(problem, objective, known)
+    contexts = contexts_of(problem, objective, known)
     incumbent = Incumbent()
     _begin(contexts, incumbent, known)
     local = LocalSearch(incumbent)
     local.start(contexts[:_STARTS] + contexts[_STARTS:][-_STARTS:])
     found = search(
-        _spaces(contexts),
+        spaces_of(contexts),
         incumbent,
         gap_fraction=gap_fraction,
         watch=watch,
@@ -57,7 +57,7 @@ def solve(
     return _solution(incumbent, found)
 
 
-def _contexts(
+def contexts_of(
     problem: Problem, objective: Objective, known: Sequence[Mapping[Pool, int]]
 ) -> list[Context]:
     """Return where fleets may stand, cheapest servers and fewest pools first."""
@@ -106,7 +106,7 @@ def _solution(incumbent: Incumbent, found: Found) -> Solution:
     )
 
 
-def _spaces(contexts: Sequence[Context]) -> list[Space[Any]]:
+def spaces_of(contexts: Sequence[Context]) -> list[Space[Any]]:
     """Return the spaces of a strategy; those of the same pools learn from each other."""
     spaces: list[Space[Any]] = []
     remembered: dict[tuple[Pool, ...], Remembered] = {}

@@ -113,17 +113,30 @@ class _Planned:
     def _nothing(self, sure: SureSolution) -> SpotwrightError:
         """Say why there is no fleet, or that nothing is known."""
         best = sure.best_probability
-        if best is None and not sure.solution.complete or self._watch.stopped():
+        if (best is None and not sure.solution.complete) or self._watch.stopped():
             return SolverGaveUpError(_gave_up(best))
         clash = explain_infeasible(self._job, self._problem_of, self._watch)
-        clashes, changes = clash.clashes, clash.changes
+        clashes, changes = (*self._kept_servers(), *clash.clashes), clash.changes
         if best is not None:
             asked = self._job.goal.confidence_fraction
             found = f"of the fleets tried, the surest keeps the deadline with {best:.1%}"
             clashes = (f"goal.confidence is {asked:.1%}; {found}", *clashes)
             less = less_sure(self._job, self._problem_of, self._watch, best=best)
             changes = (*changes, *([less] if less else []))
-        return NoFeasibleFleetError(clashes=clashes, changes=changes, together=clash.together)
+        return NoFeasibleFleetError(
+            clashes=clashes, changes=changes, together=clash.together, proved=best is None
+        )
+
+    def _kept_servers(self) -> Iterator[str]:
+        """Say so where only the servers that run, which are kept, stand in the way."""
+        if self._options.running.servers:
+            running = replace(self._options.running, servers={})
+            free = replace(self._problem, running=running)
+            if self._surely(free, self._objective).solution.fleet is not None:
+                yield (
+                    "the parameter servers that run are kept, and no workers suit them; leave "
+                    "them out of the fleet that runs to have them planned anew"
+                )
 
     def plan(self, sure: SureSolution, source: OfferSource) -> Plan:
         """Explain what was found."""

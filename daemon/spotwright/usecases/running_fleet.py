@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.fleet import Fleet, NodeGroup, Role
+from spotwright.domain.fleet_expression import NodeTerm, parse
 from spotwright.domain.job import JobSpec
 from spotwright.domain.offer import Pool
 from spotwright.domain.plan import PoolChange, RunningFleet
@@ -15,7 +16,9 @@ from spotwright.usecases.resolve_fleet import resolve_fleet
 def running_fleet(
     expression: str, job: JobSpec, source: OfferSource, *, switching_s: float
 ) -> RunningFleet:
-    """Return the workers and the servers of a fleet expression, by pool.
+    """Return the workers of a fleet expression by pool, and the servers if it names any.
+
+    Servers that it leaves out are planned anew, not taken for the job's own.
 
     Raises:
         FleetExpressionError: a typo, an unknown name, or more GPUs than the type has.
@@ -24,8 +27,11 @@ def running_fleet(
     fleet = resolve_fleet(expression, job, source)
     if fleet.functions is not None:
         raise BadInputError("functions are started anew in every run: none can be kept")
+    roles = {term.role for term in parse(expression) if isinstance(term, NodeTerm)}
     return RunningFleet(
-        nodes=_by_pool(fleet.workers), servers=_by_pool(fleet.servers), switching_s=switching_s
+        nodes=_by_pool(fleet.workers),
+        servers=_by_pool(fleet.servers if Role.PS in roles else ()),
+        switching_s=switching_s,
     )
 
 
