@@ -8,15 +8,15 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
 
+from spotwright.adapters.catalog.snapshot_file import bundled_path
+from spotwright.domain.hardware import Cloud
 from tests.cli.command import SPOTWRIGHT, clean_environment, spotwright, spotwright_here
+from tests.cli.small_job import EXAMPLES, TEXT_CNN, expression, small_job, told_plan
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-TEXT_CNN = EXAMPLES / "text-cnn-bsp.yaml"
 SERVERLESS = EXAMPLES / "mobilenet-serverless.yaml"
 # Minutes to the proof, an instant to the first fleet.
 SLOW = EXAMPLES / "wide-resnet-asp.yaml", "--deadline", "33m"
@@ -32,25 +32,7 @@ KEYS = {
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """Return a job with three types in one zone: planned in an instant."""
-    text = (EXAMPLES / "resnet50.yaml").read_text(encoding="utf-8")
-    for old, new in {
-        "gpus: [T4, A10G, L4, L40S]": "types: [g4dn.xlarge, g4dn.12xlarge, g5.xlarge]\n"
-        "  zones: [use1-az6]",
-        "max_nodes: 32": "max_nodes: 8",
-        "deadline: 16h": "deadline: 60h",
-    }.items():
-        assert old in text
-        text = text.replace(old, new)
-    job = tmp_path / "job.yaml"
-    job.write_text(text, encoding="utf-8")
-    return job
-
-
-def _json(*arguments: str | Path) -> Any:
-    done = spotwright_here("plan", *arguments, "--json")
-    assert (done.returncode, done.stderr) == (0, "")
-    return json.loads(done.stdout)
+    return small_job(tmp_path)
 
 
 def _refusal(*arguments: str | Path) -> str:
@@ -61,15 +43,6 @@ def _refusal(*arguments: str | Path) -> str:
     return done.stderr.removeprefix("error: ").rstrip("\n")
 
 
-def _expression(fleet: list[dict[str, Any]]) -> str:
-    terms = [
-        f"{'ps=' if g['role'] == 'ps' else ''}{g['instance_type']}*{g['node_count']}"
-        + (f"@{g['zone']}/{g['market']}" if g["zone"] else "")
-        for g in fleet
-    ]
-    return " + ".join(terms)
-
-
 @pytest.mark.parametrize("objective", ["cost", "time", "pareto"])
 @pytest.mark.parametrize("strategy", ["allreduce", "bsp-ps", "serverless"])
 def test_a_plan_has_every_key_and_keeps_what_predict_says_of_its_fleet(
@@ -77,7 +50,7 @@ def test_a_plan_has_every_key_and_keeps_what_predict_says_of_its_fleet(
 ) -> None:
     job = {"allreduce": small, "bsp-ps": TEXT_CNN, "serverless": SERVERLESS}[strategy]
 
-    told = _json(job, "--objective", objective)
+    told = told_plan(job, "--objective", objective)
 
     schema = json.loads(spotwright_here("schema", "plan").stdout)
     jsonschema.validate(told, schema)
@@ -87,14 +60,14 @@ def test_a_plan_has_every_key_and_keeps_what_predict_says_of_its_fleet(
     assert 0 <= told["gap_fraction"] <= 0.001 + 1e-9
     assert (told["lower_bound_s"] is not None) == (objective == "time")
     assert bool(told["frontier"]) == (objective == "pareto")
-    done = spotwright_here("predict", job, "--fleet", _expression(told["fleet"]), "--json")
+    done = spotwright_here("predict", job, "--fleet", expression(told["fleet"]), "--json")
     predicted = json.loads(done.stdout)
     for figure in ("cost_usd", "duration_s", "low_duration_s", "deadline_probability"):
         assert told[figure] == pytest.approx(predicted[figure])
 
 
 def test_the_frontier_grows_cheaper_as_time_goes_by(small: Path) -> None:
-    frontier = _json(small, "--objective", "pareto")["frontier"]
+    frontier = told_plan(small, "--objective", "pareto")["frontier"]
 
     assert len(frontier) > 2
     seconds, dollars = ([p[key] for p in frontier] for key in ("duration_s", "cost_usd"))
@@ -104,9 +77,9 @@ def test_the_frontier_grows_cheaper_as_time_goes_by(small: Path) -> None:
 
 
 def test_flags_override_the_goal_of_the_file(small: Path) -> None:
-    usual = _json(small)
-    soon = _json(small, "--deadline", "20h", "--confidence", "99%")
-    within = _json(small, "--objective", "time", "--budget", "$69.50")
+    usual = told_plan(small)
+    soon = told_plan(small, "--deadline", "20h", "--confidence", "99%")
+    within = told_plan(small, "--objective", "time", "--budget", "$69.50")
 
     assert usual["duration_s"] > 20 * 3600 >= soon["duration_s"]
     assert soon["deadline_probability"] >= 0.99
@@ -116,88 +89,11 @@ def test_flags_override_the_goal_of_the_file(small: Path) -> None:
 
 
 def test_a_lower_loss_takes_more_steps() -> None:
-    usual, lower = _json(TEXT_CNN), _json(TEXT_CNN, "--target-loss", "0.45")
+    usual, lower = told_plan(TEXT_CNN), told_plan(TEXT_CNN, "--target-loss", "0.45")
 
     # Cynthia's law: the steps to a loss go with 1 / (loss - k1)
     ratio = (0.5 - 0.31) / (0.45 - 0.31)
     assert lower["steps_to_goal"] / usual["steps_to_goal"] == pytest.approx(ratio)
-
-
-@pytest.mark.parametrize(("switching", "kept"), [("0", False), ("5m", False), ("20d", True)])
-def test_what_runs_stays_where_a_change_does_not_pay(
-    small: Path, switching: str, kept: bool
-) -> None:
-    runs = "--existing", "g5.xlarge*4@use1-az6/spot"
-
-    told = _json(small, "--deadline", "3d", *runs, "--switching", switching)
-
-    types = {group["instance_type"] for group in told["fleet"]}
-    assert (types == {"g5.xlarge"}) is kept
-
-
-def test_new_nodes_are_paid_for_while_they_start(small: Path) -> None:
-    runs = "--existing", "g5.xlarge@use1-az6/spot"
-
-    free, usual = _json(small, *runs, "--switching", "0"), _json(small, *runs)
-
-    rent = sum(g["price_usd_per_hour"] * g["node_count"] for g in usual["fleet"])
-    assert usual["fleet"] == free["fleet"]
-    assert usual["cost_usd"] - free["cost_usd"] == pytest.approx(rent * 300 / 3600)
-
-
-def test_a_replan_tells_what_to_keep_to_add_and_to_stop(small: Path) -> None:
-    runs = {"g5.xlarge": 4, "g4dn.xlarge": 1}
-    existing = " + ".join(f"{name}*{n}@use1-az6/spot" for name, n in runs.items())
-
-    told = _json(small, "--existing", existing)
-    shown = spotwright_here("plan", small, "--existing", existing).stdout
-
-    planned = {group["instance_type"]: group["node_count"] for group in told["fleet"]}
-    changes = {change["instance_type"]: change for change in told["changes"]}
-    assert {*changes} == {*runs, *planned}
-    for name, change in changes.items():
-        assert (change["role"], change["zone"], change["market"]) == ("worker", "use1-az6", "spot")
-        assert change["running_count"] == runs.get(name, 0)
-        assert change["planned_count"] == planned.get(name, 0)
-    assert changes["g5.xlarge"]["planned_count"] == 0
-    assert "change: stop 4 of g5.xlarge@use1-az6/spot" in shown.splitlines()
-    more = planned["g4dn.xlarge"] - 1
-    assert f"change: keep 1 and add {more} of g4dn.xlarge@use1-az6/spot" in shown.splitlines()
-
-
-def test_a_replan_that_changes_nothing_says_so(small: Path) -> None:
-    existing = _expression(_json(small)["fleet"])
-
-    told = _json(small, "--existing", existing)
-    shown = spotwright_here("plan", small, "--existing", existing).stdout
-
-    assert [c["running_count"] for c in told["changes"]] == [
-        c["planned_count"] for c in told["changes"]
-    ]
-    assert "change: none, what runs is what is planned" in shown.splitlines()
-
-
-def test_servers_that_run_are_compared_too() -> None:
-    told = _json(TEXT_CNN, "--existing", "g4dn.xlarge@use2-az2/spot + ps=c5n.4xlarge@use2-az2")
-
-    servers = {c["instance_type"]: c for c in told["changes"] if c["role"] == "ps"}
-    assert servers["c5n.4xlarge"]["running_count"] == 1
-    planned = {g["instance_type"]: g["node_count"] for g in told["fleet"] if g["role"] == "ps"}
-    assert {n: c["planned_count"] for n, c in servers.items() if c["planned_count"]} == planned
-
-
-def test_servers_that_run_and_stand_in_the_way_are_named() -> None:
-    existing = "g4dn.xlarge@use2-az2/spot + ps=c5n.2xlarge@use2-az2"
-
-    done = spotwright_here("plan", TEXT_CNN, "--deadline", "87m", "--existing", existing)
-
-    assert (done.returncode, done.stdout) == (3, "")
-    assert "the parameter servers that run are kept, and no workers suit them" in done.stderr
-
-
-def test_without_a_fleet_that_runs_no_change_is_told(small: Path) -> None:
-    assert _json(small)["changes"] == []
-    assert "change: " not in spotwright_here("plan", small).stdout
 
 
 @pytest.mark.parametrize(
@@ -258,7 +154,7 @@ def test_where_no_fleet_will_do_both_streams_say_why_and_it_is_exit_3() -> None:
     assert change["text"] in done.stderr
     assert (change["limit"], change["now"]) == ("goal.deadline", 60)
     assert told["infeasible"]["limits"]
-    enough = _json(SERVERLESS, "--deadline", str(change["needed"]))
+    enough = told_plan(SERVERLESS, "--deadline", str(change["needed"]))
     assert enough["duration_s"] <= change["needed"] * (1 + 1e-9)
 
 
@@ -269,8 +165,92 @@ def test_where_no_fleet_will_do_a_person_gets_no_table() -> None:
     assert "change goal.deadline from 60 s to " in done.stderr
 
 
+def _rewritten(job: Path, changes: dict[str, str]) -> Path:
+    text = job.read_text(encoding="utf-8")
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    job.write_text(text, encoding="utf-8")
+    return job
+
+
+TYPES = "types: [g4dn.xlarge, g4dn.12xlarge, g5.xlarge]"
+NO_QUOTA = {"g-vt: 768": "g-vt: 0", "g-vt: 256": "g-vt: 0"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({TYPES: f"{TYPES}\n  gpus: [V100]"}, "without limits.gpus there would be 6 pools"),
+        ({"zones: [use1-az6]": "zones: [use2-az1]"}, "without limits.zones there would be"),
+        ({TYPES: f"{TYPES}\n  markets: [spot]\n  min_on_demand: 50%"}, "min_on_demand from 50% to"),
+        (NO_QUOTA, "max_vcpus.spot.g-vt from 0 vCPUs to 12 vCPUs"),  # 3 g4dn.xlarge
+        (
+            {TYPES: "types: [g5.xlarge]\n  max_count: {g5.xlarge: 0}"},
+            "max_count.g5.xlarge from 0 to",
+        ),
+        ({"deadline: 60h": "deadline: 1h\n  budget: $2"}, "; these help together:\n  change goal."),
+    ],
+)
+def test_limits_that_clash_and_quotas_of_zero_are_exit_3_and_say_what_to_change(
+    small: Path, changes: dict[str, str], complaint: str
+) -> None:
+    done = spotwright_here("plan", _rewritten(small, changes))
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("error: no fleet meets the goal: ")
+    assert complaint in done.stderr
+
+
+def test_changes_that_help_only_together_are_a_list_of_their_own(small: Path) -> None:
+    done = spotwright_here("plan", small, "--deadline", "1h", "--budget", "$2", "--json")
+
+    told = json.loads(done.stdout)
+    jsonschema.validate(told, json.loads(spotwright_here("schema", "plan").stdout))
+    assert (done.returncode, told["infeasible"]["changes"]) == (3, [])
+    deadline, budget = told["infeasible"]["together"]
+    assert (deadline["limit"], budget["limit"]) == ("goal.deadline", "goal.budget")
+    pair = "--deadline", f"{deadline['needed']}s", "--budget", f"${budget['needed']}"
+    assert told_plan(small, *pair)["cost_usd"] <= budget["needed"] * (1 + 1e-9)
+
+
+def _repriced(folder: Path, price: float | None) -> Path:
+    """Write the bundled catalog with that price of g4dn.xlarge wherever it is offered."""
+    catalog = json.loads(bundled_path(Cloud.AWS).read_text(encoding="utf-8"))
+    for row in catalog["prices"]:
+        if row[0] == "g4dn.xlarge":
+            row[2:4] = [price, price]
+    path = folder / "catalog.json"
+    path.write_text(json.dumps(catalog), encoding="utf-8")
+    return path
+
+
+def test_a_type_without_a_price_is_left_out_and_named(small: Path, tmp_path: Path) -> None:
+    catalog = _repriced(tmp_path, None)
+
+    told = told_plan(small, "--catalog", catalog)
+    _rewritten(small, {TYPES: "types: [g4dn.xlarge]"})
+    done = spotwright_here("plan", small, "--catalog", catalog)
+
+    missing = "g4dn.xlarge has no on-demand or spot price in use1-az6"
+    assert "g4dn.xlarge" not in {group["instance_type"] for group in told["fleet"]}
+    assert f"{missing}: it was left out" in told["notes"]
+    assert (done.returncode, done.stdout) == (3, "")
+    assert f"nothing is on offer for workers: {missing}; without limits.types" in done.stderr
+
+
+def test_a_price_of_nothing_is_refused_with_the_catalog(small: Path, tmp_path: Path) -> None:
+    assert "a price of 0 is not a price" in _refusal(small, "--catalog", _repriced(tmp_path, 0))
+
+
+def test_a_gpu_that_nobody_rents_out_is_exit_2(small: Path) -> None:
+    _rewritten(small, {TYPES: "gpus: [P100]"})
+
+    assert _refusal(small) == "nobody rents out GPU P100; did you mean V100?"
+
+
 def test_the_tables_show_the_plan_and_notes_go_to_stderr(small: Path) -> None:
-    told = _json(small)
+    told = told_plan(small)
 
     done = spotwright_here("plan", small)
 

@@ -84,6 +84,21 @@ def test_every_error_has_a_reason_of_its_own() -> None:
             ["8 nodes take 47 min"],
             "change goal.deadline from 5 min to 47 min",
         ),
+        (
+            errors.NoFeasibleFleetError(
+                clashes=["both are too little"],
+                changes=[],
+                together=[
+                    SmallestChange(
+                        limit=limit, now=1, needed=2, proved=True, text=f"{limit} from 1 to 2"
+                    )
+                    for limit in ("goal.deadline", "goal.budget")
+                ],
+                proved=False,
+            ),
+            ["no fleet was found that meets the goal", "both are too little"],
+            "these help together:\n  change goal.deadline from 1 to 2\n  change goal.budget from 1",
+        ),
     ],
 )
 def test_a_message_says_what_was_found_and_what_to_change(

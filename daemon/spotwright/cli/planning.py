@@ -31,7 +31,7 @@ def plan_job(job: JobSpec, source: OfferSource, asked: Asked) -> None:
     now = datetime.now(UTC)
     running = _running(job, source, asked)
     try:
-        plan = _searched(job, source, asked, running, now)
+        plan, ended_early = _searched(job, source, asked, running, now)
     except NoFeasibleFleetError as error:
         if asked.as_json:
             told = infeasible_json(
@@ -44,8 +44,8 @@ def plan_job(job: JobSpec, source: OfferSource, asked: Asked) -> None:
         raise
     _print(plan, job, as_json=asked.as_json)
     if asked.report is not None:
-        ended = plan.status is PlanStatus.FEASIBLE  # whoever ends a search wants no more of them
-        rivals = [] if ended else _rivals(job, source, running, now)
+        # Whoever ends a search wants no more of them.
+        rivals = [] if ended_early else _rivals(job, source, running, now)
         write_text(asked.report, render_report(job, plan, rivals))
         note(f"report written to {asked.report}")
 
@@ -61,8 +61,8 @@ def _running(job: JobSpec, source: OfferSource, asked: Asked) -> RunningFleet:
 
 def _searched(
     job: JobSpec, source: OfferSource, asked: Asked, running: RunningFleet, now: datetime
-) -> Plan:
-    """Search while the user lets us."""
+) -> tuple[Plan, bool]:
+    """Search while the user lets us; second, whether that was too short."""
     options = PlanOptions(
         objective=asked.objective,
         gap_fraction=asked.gap_fraction,
@@ -77,7 +77,7 @@ def _searched(
         plan = create_plan(job, source, options=options, watch=looking.watch, clock=clock, now=now)
     if looking.ended_early and plan.status is PlanStatus.FEASIBLE:
         note(f"stopped at gap {gap_text(plan)} after {format_duration(plan.solve_s)}")
-    return plan
+    return plan, looking.ended_early
 
 
 def _print(plan: Plan, job: JobSpec, *, as_json: bool) -> None:

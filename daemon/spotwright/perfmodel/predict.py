@@ -33,6 +33,8 @@ from spotwright.perfmodel.strategies import build_model, build_serverless
 from spotwright.perfmodel.traffic import CrossZoneTraffic
 from spotwright.perfmodel.uncertainty import LogBounds, step_bounds
 
+_ROUNDING = 1e-9  # of the deadline: a fleet exactly at it is in time
+
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedStep:
@@ -61,7 +63,7 @@ def predict(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> Prediction:
         check_fitted_range(job.workload.convergence, progress)
     updates = float(updates_to_goal(job.workload, job.goal.target, progress)[0])
     iteration_s = float(step.speed.iteration_s[0])
-    work_s = updates * iteration_s + _start_up_s(job, fleet, updates * iteration_s)
+    work_s = _work_s(job, fleet, updates * iteration_s)
     risk = spot_risk(job.workload, fleet.nodes, work_s=work_s)
     own_bounds = step.bounds.widened(relative_sd(job.workload.convergence, job.goal.target))
     duration = own_bounds.widened(risk.sd_s / risk.expected_s).around(risk.expected_s)
@@ -90,6 +92,18 @@ def predict(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> Prediction:
         network_basis=job.limits.network,
         notes=prediction_notes(job, fleet, risk, traffic_usd),
     )
+
+
+def simulated_durations_s(job: JobSpec, prediction: Prediction) -> Floats:
+    """Simulate runs of a predicted fleet to the job's goal, with what interrupts them."""
+    steps_s = prediction.steps_to_goal * prediction.iteration_s.mid
+    work_s = _work_s(job, prediction.fleet, steps_s)
+    return simulate_run_s(job.workload, prediction.fleet, work_s=work_s)
+
+
+def _work_s(job: JobSpec, fleet: Fleet, steps_s: float) -> float:
+    """Return how long a run takes that nothing interrupts."""
+    return steps_s + _start_up_s(job, fleet, steps_s)
 
 
 def evaluate_step(job: JobSpec, fleet: Fleet, gpu_facts: GpuFacts) -> EvaluatedStep:
@@ -200,7 +214,8 @@ def _deadline_probabilities(
     if deadline_s is None:
         return None, None
     run_s = simulate_run_s(job.workload, fleet, work_s=work_s)
-    return float(np.mean(run_s <= deadline_s)), own_bounds.probability_within(deadline_s, run_s)
+    in_time = float(np.mean(run_s <= deadline_s * (1 + _ROUNDING)))
+    return in_time, own_bounds.probability_within(deadline_s, run_s)
 
 
 def _functions_usd_per_s(job: JobSpec, fleet: Fleet) -> float:

@@ -46,7 +46,8 @@ Floats = NDArray[np.float64]
 # Of the objective: below, boxes are cut by counts. While no fleet is known, slivers prove nothing.
 _FLATTERY, _COARSE = 3e-4, 2e-2
 _CUT_ROUNDS = 3
-_BROKEN = 1e-5  # relative: what a cut must be broken by
+_BROKEN = 1e-5  # relative: what a tangent must be broken by
+_LED_TOO_FAST = 2e-3  # the same of the leader, whose share cuts narrow anyway
 _REMEMBERED = 4  # multipliers that are tried on the next box
 _NEAR = (0, -1, 1, -2, 2)  # numbers of workers whose multipliers are tried too
 
@@ -145,7 +146,7 @@ class AsynchronousSpace:
             program, found = self._solve(narrowed, tight)
         except SolverGaveUpError:
             return unsolved(box.lower, box.upper, program)
-        self._remember(found, base=len(rows.low) + 1, n=box.n)
+        self._remember(found, base=len(narrowed.low), n=box.n)
         if isinstance(found, Empty):
             return None
         return question.answer(program, found, pools=self._workers.pools, most_counts=most_counts)
@@ -212,7 +213,7 @@ class AsynchronousSpace:
         if workers.spotdnn is not None:
             mean, least = leader(workers.batch * workers.rates(box)[1], x)
             self._rows.last_fastest = least
-            if point[-1] * self._rows.unit > mean * (1 + 2e-3):
+            if point[-1] * self._rows.unit > mean * (1 + _LED_TOO_FAST):
                 yield self._rows.leader_row(box, least)
 
     def _hot_rows(self, count: int) -> NDArray[np.bool_]:

@@ -115,7 +115,7 @@ class AsynchronousEffects:
         s_full = float((x / (lone_s + place.full_wait)).sum())
         at_full = queue.speed(s_full, place.full_wait, place.link)
         weight = 1.0 if not workers.per_step else 0.3 if workers.uses_batch else 0.0
-        away = np.abs(workers.batch - place.batch) * (fast - slow)  # see _batch_rows
+        away = np.abs(workers.batch - place.batch) * (fast - slow)  # see _samples_rows
         summed = min(float(x @ (workers.batch * fast)), place.samples + float(x @ away))
         too_fast = summed / place.samples
         effects = {

@@ -105,9 +105,7 @@ class AsynchronousWorkers:
 
     def queues_at(self, n: int) -> bool:
         """Tell whether n workers wait for each other."""
-        return (
-            bool(self.links) and n > 1 and math.isfinite(self.model.servers[self.links[0]].rates[0])
-        )
+        return self.queueing and n > 1
 
     def queue(self, n: int) -> QueueingBound:
         """Return how fast n workers at the servers can be."""

@@ -15,9 +15,7 @@ import numpy as np
 
 from spotwright.domain.fleet import Fleet
 from spotwright.domain.plan import Objective
-from spotwright.domain.workload import Strategy
-from spotwright.perfmodel.predict import predict
-from spotwright.perfmodel.spot_simulation import simulate_run_s
+from spotwright.perfmodel.predict import predict, simulated_durations_s
 from spotwright.planner.problem import Problem, Solution, Watch
 from spotwright.planner.solve import solve
 
@@ -127,7 +125,7 @@ class _Asked:
     def _certain(self) -> list[tuple[float, Solution]]:
         """Return the best fleet that nothing is taken from, if there is one."""
         steady = self.problem.on_demand()
-        if not steady.worker_offers:
+        if self.problem.worker_offers and not steady.worker_offers:
             return []
         found = self.solved(steady)
         return [(1.0, found)] if found.fleet is not None else []
@@ -157,11 +155,8 @@ def _simulated(problem: Problem, solution: Solution) -> tuple[float, float]:
     fleet, goal = solution.fleet, problem.job.goal
     assert fleet is not None
     assert goal.deadline_s is not None
-    if problem.job.workload.strategy is Strategy.SERVERLESS:
-        return 1.0, solution.duration_s
     prediction = predict(problem.job, fleet, problem.gpu_facts)
-    work_s = prediction.steps_to_goal * prediction.iteration_s.mid
-    runs_s = np.sort(simulate_run_s(problem.job.workload, fleet, work_s=work_s))
+    runs_s = np.sort(simulated_durations_s(problem.job, prediction))
     enough = math.ceil(goal.confidence_fraction * len(runs_s)) - 1
     needed_s = float(runs_s[max(enough, 0)])
     return float((runs_s <= goal.deadline_s * (1 + 1e-9)).mean()), needed_s

@@ -71,8 +71,9 @@ class Context:
         self.running = np.array([float(running.nodes.get(offer.pool, 0)) for offer in offers])
         self.switching = self.price * (running.switching_s / 3600 if running.nodes else 0.0)
         self.save_s, self.restart_s = checkpoint_s(job.workload), job.workload.spot.restart_s
-        self.deadline_s = job.goal.deadline_s or math.inf
-        self.budget_usd = job.goal.budget_usd or math.inf
+        # What a fleet exactly at its goal may be off by: for evaluations and bounds alike.
+        self.deadline_s = (job.goal.deadline_s or math.inf) * (1 + _ROUNDING)
+        self.budget_usd = (job.goal.budget_usd or math.inf) * (1 + _ROUNDING)
 
     @property
     def least_workers(self) -> int:
@@ -117,8 +118,8 @@ class Context:
             (chosen < better_than)
             & figures.in_fitted_range
             & figures.fits_memory
-            & (figures.duration_s <= self.deadline_s * (1 + _ROUNDING))
-            & (figures.cost_usd <= self.budget_usd * (1 + _ROUNDING))
+            & (figures.duration_s <= self.deadline_s)
+            & (figures.cost_usd <= self.budget_usd)
         )
         allowed = hopeful[self.limits.allow(counts[:, hopeful])]
         objective = np.full(counts.shape[1], np.inf)
@@ -133,7 +134,7 @@ class Context:
         late = np.where(ended, figures.duration_s, 0.0) / self.deadline_s
         dear = np.where(ended, figures.cost_usd, 0.0) / self.budget_usd
         missed = np.maximum(late, dear)
-        score = np.where(missed <= 1 + _ROUNDING, chosen, _MISSED * missed)
+        score = np.where(missed <= 1, chosen, _MISSED * missed)
         allowed = self.limits.allow(counts) & figures.in_fitted_range & figures.fits_memory
         return np.where(allowed & ended, score, np.inf)
 

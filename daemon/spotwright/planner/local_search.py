@@ -31,7 +31,7 @@ class LocalSearch:
         """Improve this incumbent."""
         self._incumbent = incumbent
         self._least_missed = math.inf
-        self._polished: Counter[tuple[int, int]] = Counter()  # by context and number of nodes
+        self._polished: Counter[tuple[Context, int]] = Counter()  # by context and number of nodes
 
     def start(self, contexts: Sequence[Context]) -> None:
         """Try fleets of one pool in several sizes, then improve the best of them."""
@@ -44,7 +44,7 @@ class LocalSearch:
     def polish(self, context: Context, relaxed: Relaxed) -> None:
         """Round a relaxation's point; if that is promising, improve it with pools it likes."""
         x, limits = relaxed.point[: len(context.workers)], context.limits
-        key = id(context), round(float(x.sum()))
+        key = context, round(float(x.sum()))
         if relaxed.program is None or self._polished[key] >= _OFTEN_ENOUGH:
             return
         fleet = _rounded(context, x)

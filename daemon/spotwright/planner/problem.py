@@ -60,17 +60,6 @@ def at_most(watch: Watch, boxes: int) -> Watch:
     return Watch(stopped=lambda: watch.stopped() or next(left, None) is None)
 
 
-def until_found(watch: Watch) -> Watch:
-    """Return a silent watch that also ends a search once it knows any fleet."""
-    known: list[float] = []
-
-    def report(progress: SearchProgress) -> None:
-        if progress.best is not None:
-            known.append(progress.best)
-
-    return Watch(stopped=lambda: bool(known) or watch.stopped(), report=report)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution:
     """What a search found and proved."""

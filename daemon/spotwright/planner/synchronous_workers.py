@@ -80,7 +80,9 @@ class SynchronousWorkers:
         self.gpus = model.gpus[:, 0]
         self.split_batch = workload.batch if isinstance(workload.batch, GlobalBatch) else None
         given = model.compute.given_batch
-        self.keys = [np.broadcast_to(key, given.shape)[:, 0] for key in model.keys(given)]
+        self.keys = [
+            _without_rounding(np.broadcast_to(key, given.shape)[:, 0]) for key in model.keys(given)
+        ]
         self.samples = given[:, 0] * self.gpus
         self.sustained = self.samples
         if self.split_batch is not None:
@@ -203,3 +205,15 @@ class SynchronousWorkers:
 def into(limits: Range, value: float) -> float:
     """Return a value moved into a range."""
     return min(max(value, limits[0]), limits[1])
+
+
+def _without_rounding(key: Floats) -> Floats:
+    """Return values that differ by rounding as one, the least: cuts between them never end."""
+    order = np.argsort(key, kind="stable")
+    ranked = key[order]
+    for i in range(1, len(ranked)):
+        if ranked[i] - ranked[i - 1] <= 4 * EPS * abs(ranked[i]):
+            ranked[i] = ranked[i - 1]
+    snapped = np.empty_like(key)
+    snapped[order] = ranked
+    return snapped

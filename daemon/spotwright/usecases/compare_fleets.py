@@ -1,5 +1,6 @@
 """Set fleets written by hand side by side, and tell the cheapest that will do."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -66,5 +67,7 @@ def _compared(
 def _meets(goal: Goal, prediction: Prediction) -> bool:
     """Tell whether the goal is met under the spot model, as the planner asks it."""
     chance, cost = prediction.deadline_probability, prediction.cost_usd
-    in_time = chance is None or chance >= goal.confidence_fraction
+    deadline_s = math.inf if goal.deadline_s is None else goal.deadline_s
+    sure = chance is None or chance >= goal.confidence_fraction
+    in_time = sure and prediction.duration_s.mid <= deadline_s
     return in_time and (goal.budget_usd is None or cost is None or cost.mid <= goal.budget_usd)

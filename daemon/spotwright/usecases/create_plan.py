@@ -3,11 +3,16 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
-from spotwright.domain.errors import NoFeasibleFleetError, SolverGaveUpError, SpotwrightError
+from spotwright.domain.errors import (
+    BadInputError,
+    NoFeasibleFleetError,
+    SolverGaveUpError,
+    SpotwrightError,
+    UnknownNameError,
+)
 from spotwright.domain.fleet import Fleet
-from spotwright.domain.job import JobSpec, Limits
+from spotwright.domain.job import JobSpec
 from spotwright.domain.plan import (
     Alternative,
     FrontierPoint,
@@ -28,6 +33,7 @@ from spotwright.planner.infeasibility import explain_infeasible, less_sure
 from spotwright.planner.problem import Problem, Solution, Watch, at_most
 from spotwright.planner.savings import Use, savings, uses
 from spotwright.planner.solve import solve
+from spotwright.usecases.check_offers import check_offers, without_price
 from spotwright.usecases.list_offers import server_offers, worker_offers
 from spotwright.usecases.ports import OfferSource
 from spotwright.usecases.running_fleet import fleet_changes
@@ -77,8 +83,12 @@ def create_plan(
     def problem_of(job: JobSpec) -> Problem:
         return _problem(job, source, options, now)
 
-    problem = problem_of(job)
-    _check_offers(problem, source, now)
+    try:
+        problem = problem_of(job)
+    except UnknownNameError as error:
+        hint = f"; did you mean {error.nearest}?" if error.nearest else ""
+        raise BadInputError(f"nobody rents out {error.kind} {error.name}{hint}") from error
+    check_offers(problem, source, now=now)
     planned = _Planned(job, problem, problem_of, options, watch)
     plan = planned.plan(planned.solved(), source)
     return replace(plan, solve_s=clock() - started)
@@ -113,7 +123,7 @@ class _Planned:
     def _nothing(self, sure: SureSolution) -> SpotwrightError:
         """Say why there is no fleet, or that nothing is known."""
         best = sure.best_probability
-        if (best is None and not sure.solution.complete) or self._watch.stopped():
+        if not sure.solution.complete and (best is None or self._watch.stopped()):
             return SolverGaveUpError(_gave_up(best))
         clash = explain_infeasible(self._job, self._problem_of, self._watch)
         clashes, changes = (*self._kept_servers(), *clash.clashes), clash.changes
@@ -142,7 +152,7 @@ class _Planned:
         """Explain what was found."""
         solution, fleet = sure.solution, sure.solution.fleet
         assert fleet is not None
-        prediction = self._predicted(fleet)
+        prediction = self._noted(self._predicted(fleet), source)
         candidates = self._may_bind(solution, fleet)
         saved = self._savings(solution, fleet, candidates)
         if self._objective is Objective.TIME:
@@ -198,10 +208,9 @@ class _Planned:
         unsure = chance is not None and chance < self._job.goal.confidence_fraction
         if found.fleet is None or unsure:
             return replace(fastest, solution=replace(solution, lower_bound=found.lower_bound))
-        complete = solution.complete and found.complete
-        return replace(
-            fastest, solution=replace(found, complete=complete), deadline_probability=chance
-        )
+        # The time is what is minimised, and proved; lower_bound_usd tells of the cost.
+        cheapest = replace(found, complete=solution.complete)
+        return replace(fastest, solution=cheapest, deadline_probability=chance)
 
     def _may_bind(self, solution: Solution, fleet: Fleet) -> list[Use]:
         used = uses(self._job, fleet, cost_usd=solution.cost_usd, duration_s=solution.duration_s)
@@ -243,7 +252,7 @@ class _Planned:
         binding: Sequence[Use],
         others: Sequence[Variant],
     ) -> Iterator[str]:
-        yield from (f"{use.text}" for use in binding)
+        yield from (use.text for use in binding)
         if self._watch.stopped():
             yield "what limits and other kinds of fleets would change was not examined to the end"
         elif not binding and self._objective is Objective.COST:
@@ -277,6 +286,11 @@ class _Planned:
                 lower_bound_usd=point.lower_bound,
             )
 
+    def _noted(self, prediction: Prediction, source: OfferSource) -> Prediction:
+        """Add what the planner had to leave out."""
+        left_out = [f"{text}: it was left out" for text in without_price(self._job, source)]
+        return replace(prediction, notes=(*prediction.notes, *left_out))
+
     def _predicted(self, fleet: Fleet) -> Prediction:
         return predict(self._job, fleet, self._problem.gpu_facts)
 
@@ -291,56 +305,6 @@ def _problem(
         server_offers=server_offers(job, source, now=now),
         gpu_facts=source.gpu,
         running=options.running,
-    )
-
-
-def _check_offers(problem: Problem, source: OfferSource, now: datetime | None) -> None:
-    """Raise where a role has nothing to choose from: there is no figure to change."""
-    job, clashes = problem.job, []
-    strategy = job.workload.strategy
-    if not problem.worker_offers and strategy is not Strategy.SERVERLESS:
-        clashes.append(_no_workers(job, source, now))
-    if not problem.server_offers and strategy is not Strategy.ALLREDUCE:
-        clashes.append(
-            "nothing is on offer for parameter servers: look at limits.parameter_server_types, "
-            "regions, zones and max_price"
-        )
-    offered = {offer.pool for offer in problem.worker_offers}
-    clashes += [
-        f"limits.pin_pools: {pool} is not on offer"
-        for pool in sorted(job.limits.min_count_by_pool)
-        if pool not in offered
-    ]
-    if clashes:
-        raise NoFeasibleFleetError(clashes=clashes, changes=())
-
-
-_FILTERS = {
-    "exclude_pools": "excluded_pools",
-    "exclude_types": "excluded_types",
-    "max_price": "max_price_by_type_usd_per_hour",
-    "markets": "markets",
-    "zones": "zones",
-    "regions": "regions",
-    "types": "instance_types",
-    "gpus": "gpus",
-}
-
-
-def _no_workers(job: JobSpec, source: OfferSource, now: datetime | None) -> str:
-    """Say which limits, each by itself, leave no pool."""
-    usual, found = Limits(), []
-    for name, field_name in _FILTERS.items():
-        changes: dict[str, Any] = {field_name: getattr(usual, field_name)}
-        without = replace(job, limits=replace(job.limits, **changes))
-        pools = len(worker_offers(without, source, now=now))
-        if pools:
-            found.append(f"without limits.{name} there would be {pools} pools")
-    if found:
-        return f"nothing is on offer for workers: {'; '.join(found)}"
-    return (
-        "nothing is on offer for workers: no type has the GPU memory, or several limits together "
-        "leave none"
     )
 
 
