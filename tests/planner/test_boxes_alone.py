@@ -17,8 +17,9 @@ SEEDS = range(66_000, 66_030)
 
 def searched(drawn: Drawn) -> tuple[Incumbent, Found]:
     incumbent = Incumbent()
+    contexts, _ = contexts_of(drawn.problem, drawn.objective, [], Watch())
     found = search(
-        spaces_of(contexts_of(drawn.problem, drawn.objective, [])),
+        spaces_of(contexts),
         incumbent,
         gap_fraction=GAP_FRACTION,
         watch=Watch(stopped=BoxCount(MOST_BOXES).stopped),

@@ -4,8 +4,11 @@
 install without extras lacks, so that it can say which one is missing.
 """
 
+import os
+import signal
 import sys
 from collections.abc import Callable
+from types import FrameType
 
 from spotwright.cli.extras import needs_extra
 from spotwright.cli.terminal import complete_output
@@ -16,15 +19,20 @@ _EXIT_CODES = {BadInputError: 2, NoFeasibleFleetError: 3}
 
 def main() -> None:
     """Run the command line; never return."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
     try:
         with complete_output():
             _application()()
     except SpotwrightError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(exit_code(error))
-    except KeyboardInterrupt:
-        print("error: interrupted", file=sys.stderr)
-        sys.exit(1)
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    """End at once: an exception would be lost in imports of compiled modules."""
+    os.write(2, b"error: interrupted\n")
+    os._exit(1)
 
 
 def exit_code(error: SpotwrightError) -> int:

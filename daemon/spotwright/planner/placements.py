@@ -203,10 +203,11 @@ def _server_choices(problem: Problem, place: str) -> Iterator[tuple[NodeGroup, .
 
 
 def _running_servers(problem: Problem) -> tuple[NodeGroup, ...]:
-    """Return the servers that run, which hold the parameters; none if one is not for rent."""
+    """Return the servers that run, which hold the parameters; none if they may not be kept."""
     offers = {offer.pool: offer for offer in problem.server_offers}
     running = problem.running.servers
-    if not all(pool in offers for pool in running):
+    too_many = sum(running.values()) > problem.job.limits.max_parameter_servers
+    if too_many or not all(pool in offers for pool in running):
         return ()
     return tuple(
         NodeGroup(

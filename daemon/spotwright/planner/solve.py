@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def solve(
     if problem.job.workload.strategy is Strategy.SERVERLESS:
         return solve_serverless(problem, objective=objective, watch=watch)
     known = [nodes for nodes in (problem.running.nodes, *map(_nodes, start)) if nodes]
-    contexts = contexts_of(problem, objective, known)
+    contexts, all_there = contexts_of(problem, objective, known, watch)
     incumbent = Incumbent()
     _begin(contexts, incumbent, known)
     local = LocalSearch(incumbent)
@@ -54,25 +55,30 @@ def solve(
         watch=watch,
         polish=local.polish,
     )
+    if not all_there:
+        found = replace(found, bound=0.0, complete=False)
     return _solution(incumbent, found)
 
 
 def contexts_of(
-    problem: Problem, objective: Objective, known: Sequence[Mapping[Pool, int]]
-) -> list[Context]:
-    """Return where fleets may stand, cheapest servers and fewest pools first."""
+    problem: Problem, objective: Objective, known: Sequence[Mapping[Pool, int]], watch: Watch
+) -> tuple[list[Context], bool]:
+    """Return where fleets may stand, cheapest servers first, and whether time was left for all."""
     keep = {pool for nodes in known for pool in nodes}
     capped = problem.job.goal.budget_usd is not None or problem.job.limits.max_usd_per_hour
     prices_matter = objective is Objective.COST or bool(capped)
-    contexts = [
-        Context(
-            problem.job, site.workers, site.servers, objective=objective, running=problem.running
+    places = [s for s in sites(problem, prices_matter=prices_matter, keep=keep) if s.workers]
+    places.sort(key=lambda s: (sum(g.usd_per_hour or 0.0 for g in s.servers), len(s.workers)))
+    contexts: list[Context] = []
+    for i, place in enumerate(places):
+        if i >= 2 * _STARTS and watch.stopped():
+            return contexts, False
+        context = Context(
+            problem.job, place.workers, place.servers, objective=objective, running=problem.running
         )
-        for site in sites(problem, prices_matter=prices_matter, keep=keep)
-        if site.workers
-    ]
-    contexts = [c for c in contexts if c.has_room]
-    return sorted(contexts, key=lambda c: (c.servers_usd_per_hour, len(c.workers)))
+        if context.has_room:
+            contexts.append(context)
+    return contexts, True
 
 
 def _begin(
