@@ -56,7 +56,9 @@ def _figures(plan: Plan) -> list[tuple[str, str, str]]:
         ("duration", format_duration(p.duration_s.mid), _plain(words.duration_range(p.duration_s))),
     ]
     if plan.deadline_probability is not None:
-        rows.append(("P(deadline met)", f"{plan.deadline_probability:.1%}", ""))
+        rows.append(
+            ("P(deadline met)", f"{plan.deadline_probability:.1%}", "of interruptions alone")
+        )
     if p.overall_deadline_probability is not None:
         rows.append(("with model error", f"{p.overall_deadline_probability:.1%}", ""))
     usd_per_hour = p.fleet.usd_per_hour

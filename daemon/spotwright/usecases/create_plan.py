@@ -256,7 +256,7 @@ class _Planned:
         if self._watch.stopped():
             yield "what limits and other kinds of fleets would change was not examined to the end"
         elif not binding and self._objective is Objective.COST:
-            yield "no limit binds: a quarter more of any would save nothing"
+            yield "a quarter more of any limit would save nothing"
         if others:
             first = others[0]
             yield f"runner-up ({first.label}): {_difference(first.solution, solution)}"
