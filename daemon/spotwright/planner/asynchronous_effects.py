@@ -88,8 +88,7 @@ class AsynchronousEffects:
     def _switching_effects(self, box: Box, place: Place) -> dict[str, float]:
         """Return how much of the cost of switching the box does not know of."""
         context = self._workers.context
-        costs_matter = context.objective is Objective.COST or math.isfinite(context.budget_usd)
-        if not context.switching.any() or not costs_matter:
+        if not context.switching.any() or not context.costs_matter:
             return {}
         rent = (float(context.price @ place.x) + context.servers_usd_per_hour) / 3600 / place.pace
         switching = switching_bound(context, box.lower).at(place.x)

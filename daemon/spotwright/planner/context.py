@@ -81,6 +81,11 @@ class Context:
         return max(1, int(self.limits.lower.sum()))
 
     @property
+    def costs_matter(self) -> bool:
+        """Whether a dearer fleet can be worse."""
+        return self.objective is Objective.COST or math.isfinite(self.budget_usd)
+
+    @property
     def has_room(self) -> bool:
         """Whether the limits leave room for any worker beside the pins."""
         room = min(float(self.limits.high[0]), float(self.limits.upper.sum()))

@@ -35,11 +35,10 @@ from spotwright.planner.switching import (
     split_running,
     switching_bound,
 )
+from spotwright.planner.synchronous_effects import Effects, other_effects, step_effects
 from spotwright.planner.synchronous_workers import (
     EPS,
-    TWO_NODE_LOSS,
     Box,
-    Corner,
     Range,
     SynchronousWorkers,
     into,
@@ -49,7 +48,6 @@ Floats = NDArray[np.float64]
 
 # Of the objective: below, boxes are cut by counts. While no fleet is known, slivers prove nothing.
 _FLATTERY, _COARSE = 3e-4, 2e-2
-_EXPLAINS = 0.3  # of the flattery: what the range to be cut should mend
 
 
 class SynchronousSpace:
@@ -310,50 +308,12 @@ class SynchronousSpace:
             boxes.append(replace(box, lower=np.maximum(box.lower, fleet), nodes=larger))
         return boxes
 
-    def _effects(self, box: Box, x: Floats) -> dict[str | int, float]:
+    def _effects(self, box: Box, x: Floats) -> Effects:
         """Return by how much, in logarithms, each range flatters the point."""
-        corner, there = self._workers.corner(box), self._workers.there(box, x)
-        wide: list[str | int] = ["nodes"] if box.nodes[1] > box.nodes[0] else []
-        wide += ["gpus"] if box.gpus[1] > box.gpus[0] * (1 + EPS) else []
-        if self._workers.split_batch and box.samples[1] > box.samples[0] * (1 + EPS):
-            wide.append("samples")
-        keys = enumerate(box.keys[:-1])
-        wide += [i for i, (low, high) in keys if high > low * (1 + EPS)]
-        # What a range alone adds to the corner; where that explains little, ranges act together (a
-        # slow link matters only where there are several nodes): what it alone takes from the point.
-        points = [corner, there]
-        points += [_moved(corner, there, name) for name in wide]
-        points += [_moved(there, corner, name) for name in wide]
-        steps = self._workers.steps_s(points)
-        flattery = math.log(max(steps[1] / steps[0], 1.0))
-        added = np.log(np.maximum(steps[2 : 2 + len(wide)] / steps[0], 1.0))
-        if added.max(initial=0.0) < _EXPLAINS * flattery:
-            added = np.log(np.maximum(steps[1] / steps[2 + len(wide) :], 1.0))
-        effects = dict(zip(wide, added.tolist(), strict=True))
-        return effects | self._other_effects(box, x)
-
-    def _other_effects(self, box: Box, x: Floats) -> dict[str | int, float]:
-        """Return the effects of ranges that do not change the step."""
-        effects: dict[str | int, float] = {}
-        context, used = self.context, x > 1e-6
-        low, high = box.keys[-1]
-        if high > low * (1 + EPS) and used.any():
-            needed = float(self._workers.needs_gpus[used].max())
-            effects[len(box.keys) - 1] = math.log(max(needed / float(x @ self._workers.gpus), 1.0))
-        if self._workers.by_batch and box.samples[1] > box.samples[0] * (1 + EPS):
-            there = into(box.samples, float(x @ self._workers.samples))
-            effects["samples"] = math.log(
-                self._workers.updates(there) / self._workers.updates(box.samples[1])
-            )
-        if box.nodes[0] == 2 < box.nodes[1] and self._workers.ring and float(x.sum()) < 2.5:
-            effects["nodes"] = math.log(1 + float(self._workers.keys[TWO_NODE_LOSS].max()))
-        if box.events[1] > box.events[0] * (1 + EPS):
-            there = into(box.events, float(x @ context.hazard))
-            stretch = self._workers.stops(there).factor / self._workers.stops(box.events[0]).factor
-            effects["events"] = math.log(stretch)
-        if self._workers.crosses_zones:
+        effects = step_effects(self._workers, box, x) | other_effects(self._workers, box, x)
+        if self._workers.crosses_zones and self.context.costs_matter:
             effects["visited"] = self._crossings_effect(box, x)
-        if context.switching.any():
+        if self.context.switching.any() and self.context.costs_matter:
             self._add_switching_effects(box, x, effects)
         return effects
 
@@ -366,7 +326,7 @@ class SynchronousSpace:
         known = float(ratios.cost @ x) + ratios.cost0
         return math.log(1 + max(missed, 0.0) * each / known)
 
-    def _add_switching_effects(self, box: Box, x: Floats, effects: dict[str | int, float]) -> None:
+    def _add_switching_effects(self, box: Box, x: Floats, effects: Effects) -> None:
         """Add how much of the cost of switching the box does not know of."""
         context, ratios = self.context, self._ratios(box, self._workers.corner_step_s(box))
         below = float(ratios.denominator @ x) + ratios.denominator0
@@ -377,15 +337,6 @@ class SynchronousSpace:
         if box.samples[1] > box.samples[0] * (1 + EPS) and self._workers.ratio:
             by_range = missed_by_range(rent, switching, below, box.samples)
             effects["samples"] = max(effects.get("samples", 0.0), by_range)
-
-
-def _moved(corner: Corner, to: Corner, name: str | int) -> Corner:
-    """Return a place with one of its figures taken from another."""
-    if isinstance(name, int):
-        keys = (*corner.keys[:name], to.keys[name], *corner.keys[name + 1 :])
-        return replace(corner, keys=keys)
-    fields = {name: getattr(to, name)}
-    return replace(corner, **fields)
 
 
 def _eased(limits: Sequence[float], by: float) -> Floats:
