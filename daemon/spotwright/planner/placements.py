@@ -140,7 +140,7 @@ def _places(
         for worker in workers:
             offer = worker.group.offer
             assert offer is not None
-            by_place.setdefault(_place(placement, offer), []).append(worker)
+            by_place.setdefault(place_of(placement, offer), []).append(worker)
         for place, inside in sorted(by_place.items()):
             members = frozenset(w.group.offer.pool for w in inside if w.group.offer)
             if members not in seen:
@@ -148,7 +148,8 @@ def _places(
                 yield place, inside
 
 
-def _place(placement: Placement, offer: Offer) -> str:
+def place_of(placement: Placement, offer: Offer) -> str:
+    """Return the name of the place that a fleet with this offer is confined to."""
     match placement:
         case Placement.ONE_ZONE:
             return offer.zone
@@ -159,7 +160,7 @@ def _place(placement: Placement, offer: Offer) -> str:
 
 
 def _is_in(job: JobSpec, offer: Offer | None, place: str) -> bool:
-    return offer is not None and _place(job.limits.placement, offer) == place
+    return offer is not None and place_of(job.limits.placement, offer) == place
 
 
 def _lacks_pinned(job: JobSpec, workers: Sequence[WorkerClass]) -> bool:

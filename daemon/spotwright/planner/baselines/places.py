@@ -15,6 +15,7 @@ from spotwright.domain.plan import Objective
 from spotwright.domain.workload import ParameterServing
 from spotwright.perfmodel.step_model import WorkerClass, worker_class
 from spotwright.planner.context import Context
+from spotwright.planner.placements import place_of
 from spotwright.planner.problem import Problem
 
 
@@ -89,10 +90,12 @@ def _by_place(
 ) -> Iterator[tuple[tuple[WorkerClass, ...], list[Offer]]]:
     """Yield the workers and the server offers of each place that has every pinned pool."""
     workers = list(_known_workers(problem))
-    for name in sorted({_place(offer, placement) for offer, _ in workers}):
-        inside = [(offer, worker) for offer, worker in workers if _place(offer, placement) == name]
+    for name in sorted({place_of(placement, offer) for offer, _ in workers}):
+        inside = [
+            (offer, worker) for offer, worker in workers if place_of(placement, offer) == name
+        ]
         if set(problem.job.limits.min_count_by_pool) <= {offer.pool for offer, _ in inside}:
-            servers = [o for o in problem.server_offers if _place(o, placement) == name]
+            servers = [o for o in problem.server_offers if place_of(placement, o) == name]
             yield tuple(worker for _, worker in inside), servers
 
 
@@ -116,13 +119,3 @@ def _known_workers(problem: Problem) -> Iterator[tuple[Offer, WorkerClass]]:
             yield offer, worker
     if unknown is not None and not known:
         raise unknown
-
-
-def _place(offer: Offer, placement: Placement) -> str:
-    match placement:
-        case Placement.ONE_ZONE:
-            return offer.zone
-        case Placement.ONE_REGION:
-            return offer.region
-        case Placement.ANYWHERE:
-            return ""
