@@ -14,9 +14,15 @@ SpotwrightError
     MemoryDoesNotFitError         the batch runs out of GPU memory
     UnreachableTargetError        the loss law never gets there
     OutsideFittedRangeError       a fitted law asked beyond its data
+    NotFoundError                 no such plan, job or agent
+    JobEndedError                 a job that has ended cannot change any more
   NoFeasibleFleetError          no fleet meets the goal: exit 3
   SolverGaveUpError             the search ended without a fleet and without a proof: exit 1
   OutsideWorldError             AWS or a file system said no: exit 1
+    StoreUnavailableError         the store cannot be reached or cannot write now
+    DaemonUnavailableError        no daemon answers there
+  BusyError                     too much is waiting already; says when to come back: exit 1
+  NotAllowedError               the daemon does not know the caller, or does not let it: exit 1
   MissingExtraError             an optional dependency is not installed: exit 1
 """
 
@@ -181,6 +187,26 @@ class OutsideFittedRangeError(BadInputError):
         self.quantity, self.value, self.low, self.high = quantity, value, low, high
 
 
+class NotFoundError(BadInputError):
+    """Nothing of that kind is kept under that name."""
+
+    reason = "NOT_FOUND"
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"no {kind} {name!r}")
+        self.kind, self.name = kind, name
+
+
+class JobEndedError(BadInputError):
+    """A job that has ended was asked to change."""
+
+    reason = "JOB_ENDED"
+
+    def __init__(self, job_id: str, *, state: str) -> None:
+        super().__init__(f"job {job_id} has ended ({state}); start a new one")
+        self.job_id, self.state = job_id, state
+
+
 class NoFeasibleFleetError(SpotwrightError):
     """No fleet that the limits allow meets the goal."""
 
@@ -225,6 +251,34 @@ class OutsideWorldError(SpotwrightError):
     """Something outside the program failed: AWS, the network, the disk."""
 
     reason = "OUTSIDE_WORLD"
+
+
+class StoreUnavailableError(OutsideWorldError):
+    """The store cannot be reached, or cannot write now; trying again later may help."""
+
+    reason = "STORE_UNAVAILABLE"
+
+
+class DaemonUnavailableError(OutsideWorldError):
+    """Nobody answers where the daemon was said to be, or it refuses the connection."""
+
+    reason = "DAEMON_UNAVAILABLE"
+
+
+class BusyError(SpotwrightError):
+    """Too much is waiting already."""
+
+    reason = "BUSY"
+
+    def __init__(self, problem: str, *, retry_after_s: float) -> None:
+        super().__init__(f"{problem}; try again in {retry_after_s:g} s")
+        self.retry_after_s = retry_after_s
+
+
+class NotAllowedError(SpotwrightError):
+    """The caller is not known, or may not do this."""
+
+    reason = "NOT_ALLOWED"
 
 
 class MissingExtraError(SpotwrightError):

@@ -1,0 +1,1 @@
+"""The daemon on the wire: services, who may call them, and how errors are told."""

@@ -1,0 +1,1 @@
+"""Domain values as messages and back."""

@@ -1,0 +1,1 @@
+"""Telemetry of the past as Parquet files."""

@@ -1,0 +1,1 @@
+"""What the daemon counts, for Prometheus."""

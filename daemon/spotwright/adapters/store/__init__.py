@@ -1,0 +1,1 @@
+"""The durable store: SQLite for one daemon, PostgreSQL for several."""

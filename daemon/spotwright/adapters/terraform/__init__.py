@@ -1,0 +1,1 @@
+"""Plans as variables of the Terraform module."""

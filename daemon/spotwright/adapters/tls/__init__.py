@@ -1,0 +1,1 @@
+"""Certificates: made, checked and read anew."""
