@@ -37,6 +37,15 @@ class Objective(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     OBJECTIVE_COST: _ClassVar[Objective]
     OBJECTIVE_TIME: _ClassVar[Objective]
     OBJECTIVE_PARETO: _ClassVar[Objective]
+
+class TargetKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TARGET_KIND_UNSPECIFIED: _ClassVar[TargetKind]
+    TARGET_KIND_LOSS: _ClassVar[TargetKind]
+    TARGET_KIND_SAMPLES: _ClassVar[TargetKind]
+    TARGET_KIND_STEPS: _ClassVar[TargetKind]
+    TARGET_KIND_EPOCHS: _ClassVar[TargetKind]
+    TARGET_KIND_TOKENS: _ClassVar[TargetKind]
 STRATEGY_UNSPECIFIED: Strategy
 STRATEGY_ASP_PS: Strategy
 STRATEGY_BSP_PS: Strategy
@@ -52,6 +61,12 @@ OBJECTIVE_UNSPECIFIED: Objective
 OBJECTIVE_COST: Objective
 OBJECTIVE_TIME: Objective
 OBJECTIVE_PARETO: Objective
+TARGET_KIND_UNSPECIFIED: TargetKind
+TARGET_KIND_LOSS: TargetKind
+TARGET_KIND_SAMPLES: TargetKind
+TARGET_KIND_STEPS: TargetKind
+TARGET_KIND_EPOCHS: TargetKind
+TARGET_KIND_TOKENS: TargetKind
 
 class JobDocument(_message.Message):
     __slots__ = ("text", "name", "model")
@@ -74,6 +89,14 @@ class GoalOverride(_message.Message):
     confidence_fraction: float
     target_loss: float
     def __init__(self, deadline_s: _Optional[float] = ..., budget_usd: _Optional[float] = ..., confidence_fraction: _Optional[float] = ..., target_loss: _Optional[float] = ...) -> None: ...
+
+class Target(_message.Message):
+    __slots__ = ("kind", "value")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    kind: TargetKind
+    value: float
+    def __init__(self, kind: _Optional[_Union[TargetKind, str]] = ..., value: _Optional[float] = ...) -> None: ...
 
 class Interval(_message.Message):
     __slots__ = ("low", "mid", "high")
@@ -272,7 +295,7 @@ class Rival(_message.Message):
     def __init__(self, name: _Optional[str] = ..., cost_usd: _Optional[float] = ..., duration_s: _Optional[float] = ..., meets_goal: _Optional[bool] = ..., note: _Optional[str] = ...) -> None: ...
 
 class Plan(_message.Message):
-    __slots__ = ("plan_id", "create_time", "job_name", "status", "objective", "prediction", "cost_usd", "lower_bound_usd", "lower_bound_s", "deadline_probability", "why", "savings", "alternatives", "frontier", "changes", "solve_s", "catalog_time", "rivals", "ended_early")
+    __slots__ = ("plan_id", "create_time", "job_name", "status", "objective", "prediction", "cost_usd", "lower_bound_usd", "lower_bound_s", "deadline_probability", "why", "savings", "alternatives", "frontier", "changes", "solve_s", "catalog_time", "rivals", "ended_early", "target", "deadline_s")
     PLAN_ID_FIELD_NUMBER: _ClassVar[int]
     CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
     JOB_NAME_FIELD_NUMBER: _ClassVar[int]
@@ -292,6 +315,8 @@ class Plan(_message.Message):
     CATALOG_TIME_FIELD_NUMBER: _ClassVar[int]
     RIVALS_FIELD_NUMBER: _ClassVar[int]
     ENDED_EARLY_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    DEADLINE_S_FIELD_NUMBER: _ClassVar[int]
     plan_id: str
     create_time: _timestamp_pb2.Timestamp
     job_name: str
@@ -311,7 +336,9 @@ class Plan(_message.Message):
     catalog_time: _timestamp_pb2.Timestamp
     rivals: _containers.RepeatedCompositeFieldContainer[Rival]
     ended_early: bool
-    def __init__(self, plan_id: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., job_name: _Optional[str] = ..., status: _Optional[_Union[PlanStatus, str]] = ..., objective: _Optional[_Union[Objective, str]] = ..., prediction: _Optional[_Union[Prediction, _Mapping]] = ..., cost_usd: _Optional[float] = ..., lower_bound_usd: _Optional[float] = ..., lower_bound_s: _Optional[float] = ..., deadline_probability: _Optional[float] = ..., why: _Optional[_Iterable[str]] = ..., savings: _Optional[_Iterable[_Union[Saving, _Mapping]]] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., frontier: _Optional[_Iterable[_Union[FrontierPoint, _Mapping]]] = ..., changes: _Optional[_Iterable[_Union[PoolChange, _Mapping]]] = ..., solve_s: _Optional[float] = ..., catalog_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., rivals: _Optional[_Iterable[_Union[Rival, _Mapping]]] = ..., ended_early: _Optional[bool] = ...) -> None: ...
+    target: Target
+    deadline_s: float
+    def __init__(self, plan_id: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., job_name: _Optional[str] = ..., status: _Optional[_Union[PlanStatus, str]] = ..., objective: _Optional[_Union[Objective, str]] = ..., prediction: _Optional[_Union[Prediction, _Mapping]] = ..., cost_usd: _Optional[float] = ..., lower_bound_usd: _Optional[float] = ..., lower_bound_s: _Optional[float] = ..., deadline_probability: _Optional[float] = ..., why: _Optional[_Iterable[str]] = ..., savings: _Optional[_Iterable[_Union[Saving, _Mapping]]] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., frontier: _Optional[_Iterable[_Union[FrontierPoint, _Mapping]]] = ..., changes: _Optional[_Iterable[_Union[PoolChange, _Mapping]]] = ..., solve_s: _Optional[float] = ..., catalog_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., rivals: _Optional[_Iterable[_Union[Rival, _Mapping]]] = ..., ended_early: _Optional[bool] = ..., target: _Optional[_Union[Target, _Mapping]] = ..., deadline_s: _Optional[float] = ...) -> None: ...
 
 class Infeasible(_message.Message):
     __slots__ = ("job_name", "objective", "proved", "limits", "changes", "together", "catalog_time")
