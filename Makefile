@@ -27,6 +27,7 @@ check: $(VENV)/.dev ## lint, types, import rules, generated code, protos
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/buf lint
+	BUF=$(BIN)/buf sh protos/breaking.sh
 	PYTHON=$(BIN)/python sh protos/generate.sh --check
 
 format: $(VENV)/.dev ## rewrite the code in house style
