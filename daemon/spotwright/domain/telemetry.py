@@ -126,7 +126,7 @@ class ReceivedBatch:
     clock_skew_s: float  # the agent's clock less the daemon's, to be taken off its times
     document: bytes  # as it was sent
     parts: Mapping[int, tuple[RollupPart, ...]]  # by resolution in seconds
-    latest_sample: bytes | None = None  # documents, as they were sent
+    latest_sample: bytes | None = None  # documents, their times corrected
     latest_step: bytes | None = None
     notices: tuple[AgentNotice, ...] = ()
     faults: bytes | None = None  # None: as before
@@ -141,6 +141,34 @@ class StoredBatch:
     receive_unix_ms: int
     clock_skew_s: float
     document: bytes
+
+
+class SampleRow(NamedTuple):
+    """One GPU during one interval, with its host, as history keeps it. None: not readable."""
+
+    agent_id: str
+    boot_id: str
+    sequence: int
+    time_unix_ms: int  # end of the interval, corrected to the daemon's clock
+    interval_s: float
+    gpu_index: int | None  # None: a host without GPUs
+    utilization_fraction: float | None
+    memory_used_bytes: int | None  # of the GPU
+    pcie_rx_mbps: float | None
+    pcie_tx_mbps: float | None
+    nvlink_rx_mbps: float | None
+    nvlink_tx_mbps: float | None
+    sm_clock_mhz: float | None
+    power_w: float | None
+    temperature_c: float | None
+    cpu_fraction: float | None
+    cpu_steal_fraction: float | None
+    host_memory_used_bytes: int | None
+    network_rx_mbps: float | None
+    network_tx_mbps: float | None
+    rdma_rx_mbps: float | None
+    rdma_tx_mbps: float | None
+    disk_read_mbps: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
