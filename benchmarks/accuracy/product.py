@@ -22,8 +22,9 @@ from spotwright.adapters.measurements.read import (
 )
 from spotwright.domain.hardware import Cloud
 from spotwright.domain.job import JobSpec
+from spotwright.domain.questions import RowPrediction
 from spotwright.usecases.calibrate_workloads import calibrate_workloads
-from spotwright.usecases.predict_configurations import RowPrediction, predict_configurations
+from spotwright.usecases.predict_configurations import predict_configurations
 
 Cells = Mapping[str, object]
 _COLUMNS = (*REQUIRED, *OPTIONAL, *RESULTS)

@@ -8,8 +8,8 @@ from spotwright.cli.fleet_text import fleet_text
 from spotwright.cli.prediction_view import prediction_json
 from spotwright.cli.terminal import console, print_table
 from spotwright.domain.prediction import Prediction
+from spotwright.domain.questions import ComparedFleet, cheapest
 from spotwright.domain.units import format_duration, format_usd
-from spotwright.usecases.compare_fleets import ComparedFleet, cheapest
 
 _ROWS: dict[str, Callable[[Prediction], str]] = {
     "duration": lambda p: format_duration(p.duration_s.mid),

@@ -6,7 +6,8 @@ from spotwright.adapters.measurements.read import configurations, read_table
 from spotwright.adapters.measurements.write import with_predictions
 from spotwright.cli.sources import JobAndCatalog
 from spotwright.cli.terminal import note, print_json, refuse_overwriting, write_text
-from spotwright.usecases.predict_configurations import RowPrediction, predict_configurations
+from spotwright.domain.questions import RowPrediction
+from spotwright.usecases.predict_configurations import predict_configurations
 
 
 def predict_table(opened: JobAndCatalog, configs: Path, csv: Path | None, *, as_json: bool) -> None:

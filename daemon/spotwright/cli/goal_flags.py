@@ -3,46 +3,12 @@
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from spotwright.domain.errors import BadInputError, UnitError
-from spotwright.domain.job import Goal, JobSpec, Target, TargetKind
+from spotwright.domain.questions import GoalOverride
 from spotwright.domain.units import parse_duration_s, parse_fraction, parse_usd
 
 _ZERO = re.compile(r"\s*0+(\.0*)?\s*(ms|s|m|min|h|d)?\s*")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoalFlags:
-    """What stands in place of the job file's goal; None leaves the file's own."""
-
-    deadline_s: float | None
-    budget_usd: float | None
-    confidence_fraction: float | None
-    target_loss: float | None
-
-    def of(self, job: JobSpec) -> JobSpec:
-        """Return the job with these goals."""
-        goal = job.goal
-        return replace(
-            job,
-            goal=Goal(
-                target=self._target(job),
-                deadline_s=self.deadline_s or goal.deadline_s,
-                budget_usd=self.budget_usd or goal.budget_usd,
-                confidence_fraction=self.confidence_fraction or goal.confidence_fraction,
-            ),
-        )
-
-    def _target(self, job: JobSpec) -> Target:
-        if self.target_loss is None:
-            return job.goal.target
-        if job.workload.convergence is None:
-            raise BadInputError(
-                f"--target-loss: {job.name} has no law that says when a loss is reached; add "
-                "workload.convergence to its file, or fit one with calibrate --losses"
-            )
-        return Target(kind=TargetKind.LOSS, value=self.target_loss)
 
 
 def read_goal_flags(
@@ -51,11 +17,11 @@ def read_goal_flags(
     budget: str | None,
     confidence: str | None,
     target_loss: float | None,
-) -> GoalFlags:
+) -> GoalOverride:
     """Read the flags as they were written, or raise BadInputError that names one."""
     if target_loss is not None and not (math.isfinite(target_loss) and target_loss > 0):
         raise BadInputError(f"--target-loss: must be a positive number, got {target_loss}")
-    return GoalFlags(
+    return GoalOverride(
         deadline_s=_read("--deadline", parse_duration_s, deadline),
         budget_usd=_read("--budget", parse_usd, budget),
         confidence_fraction=_read("--confidence", parse_inner_fraction, confidence),

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from spotwright.adapters.report.page import Rival, render_report
+from spotwright.adapters.report.page import render_report
 from spotwright.cli.fleet_text import fleet_text
 from spotwright.cli.plan import Asked
 from spotwright.cli.plan_json import infeasible_json, plan_json
@@ -15,6 +15,7 @@ from spotwright.cli.terminal import note, print_json, write_text
 from spotwright.domain.errors import BadInputError, NoFeasibleFleetError
 from spotwright.domain.job import JobSpec
 from spotwright.domain.plan import Objective, Plan, PlanStatus, RunningFleet
+from spotwright.domain.questions import Rival
 from spotwright.domain.units import format_duration, format_usd
 from spotwright.planner.baselines.result import BaselineResult
 from spotwright.planner.problem import Watch

@@ -1,26 +1,18 @@
-"""Set fleets written by hand side by side, and tell the cheapest that will do."""
+"""Set fleets written by hand side by side, and tell which of them will do."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from spotwright.domain.errors import BadInputError, FleetExpressionError
 from spotwright.domain.job import Goal, JobSpec
 from spotwright.domain.prediction import Prediction
+from spotwright.domain.questions import ComparedFleet
 from spotwright.perfmodel.predict import predict
 from spotwright.usecases.broken_limits import broken_limits, model_error_notes
 from spotwright.usecases.ports import OfferSource
 from spotwright.usecases.resolve_fleet import resolve_fleet
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedFleet:
-    """What one fleet does, and what of its job it breaks."""
-
-    prediction: Prediction
-    broken: tuple[str, ...]  # a sentence each, the model's own error counted
-    will_do: bool  # the goal is met as surely as the job asks, and every limit kept
 
 
 def compare_fleets(
@@ -33,16 +25,6 @@ def compare_fleets(
         BadInputError: a fleet is nowhere offered together, or cannot train this job.
     """
     return [_compared(job, expression, source, now) for expression in expressions]
-
-
-def cheapest(fleets: Sequence[ComparedFleet]) -> int | None:
-    """Return which fleet costs least of those that will do; None where none does."""
-    costs = [
-        (fleet.prediction.cost_usd.mid, i)
-        for i, fleet in enumerate(fleets)
-        if fleet.will_do and fleet.prediction.cost_usd is not None
-    ]
-    return min(costs)[1] if costs else None
 
 
 def _compared(

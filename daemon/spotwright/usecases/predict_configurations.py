@@ -1,25 +1,16 @@
 """Predict a table of configurations, each with the workload of its model."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from spotwright.domain.errors import BadInputError, MeasurementsError, nearest_name
 from spotwright.domain.job import JobSpec
 from spotwright.domain.measurement import Configuration
-from spotwright.domain.prediction import Interval
+from spotwright.domain.questions import RowPrediction
 from spotwright.domain.workload import Strategy
 from spotwright.perfmodel.predict import evaluate_step
 from spotwright.usecases.configured_fleets import UNNAMED_MODEL, FleetResolver, job_of_row
 from spotwright.usecases.ports import OfferSource
 from spotwright.usecases.unmeasured_model import job_of_unmeasured_model
-
-
-@dataclass(frozen=True, slots=True)
-class RowPrediction:
-    """What was predicted for one row."""
-
-    step_s: Interval
-    cluster_steps_per_s: float
 
 
 def predict_configurations(

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from spotwright.adapters.jobfile.read import read_job_file
-from spotwright.adapters.report.page import Rival
 from spotwright.domain.job import JobSpec
 from spotwright.domain.plan import Alternative, FrontierPoint, Objective, Plan, PlanStatus, Saving
 from spotwright.domain.prediction import Prediction
+from spotwright.domain.questions import Rival
 from spotwright.usecases.predict_fleet import predict_fleet
 from tests.usecases.example_job import catalog
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from spotwright.domain.job import Goal, JobSpec, Limits, NetworkRate, Target, TargetKind
 from spotwright.domain.measurement import Configuration, Measurement
+from spotwright.domain.questions import RowPrediction
 from spotwright.domain.workload import ModelSize, Strategy, Workload
 from spotwright.usecases.calibrate_workloads import CalibratedModel, calibrate_workloads
-from spotwright.usecases.predict_configurations import RowPrediction, predict_configurations
+from spotwright.usecases.predict_configurations import predict_configurations
 from tests.usecases.example_job import catalog
 
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import resources
 
 from spotwright.adapters.report import sections, words
@@ -20,19 +19,9 @@ from spotwright.adapters.report.markup import Html, items, joined, table, tag
 from spotwright.domain.job import JobSpec
 from spotwright.domain.plan import Plan, PlanStatus
 from spotwright.domain.prediction import Interval
+from spotwright.domain.questions import Rival
 
 _NOTHING_FROM_OUTSIDE = "default-src 'none'; style-src 'unsafe-inline'"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rival:
-    """Another way to choose a fleet, and what its choice would do with this job."""
-
-    name: str
-    cost_usd: float  # infinite: it never reaches the goal
-    duration_s: float
-    meets_goal: bool
-    note: str
 
 
 def render_report(job: JobSpec, plan: Plan, rivals: Sequence[Rival]) -> str:
