@@ -89,7 +89,12 @@ def test_a_figure_is_exported_in_base_units(
 
 
 def test_an_agent_is_told_with_its_job_type_and_zone() -> None:
-    labels = {"agent": "a1", "job": "resnet50-1", "instance_type": "g5.xlarge", "zone": "use1-az4"}
+    labels = {
+        "agent": "a1",
+        "job_id": "resnet50-1",
+        "instance_type": "g5.xlarge",
+        "zone": "use1-az4",
+    }
 
     age_s = value(busy_metrics(), "spotwright_agent_last_seen_age_seconds", **labels)
 

@@ -13,7 +13,8 @@ from spotwright.adapters.metrics.figures import AgentFigures, Readings
 
 GONE_AFTER_S = 900.0  # an agent that was silent for longer is left out
 _BYTES_PER_S = 1e6 / 8  # of one mbps
-_AGENT_LABELS = ("agent", "job", "instance_type", "zone")
+# Not `job`: Prometheus gives every series a label of that name, after its own scrape jobs.
+_AGENT_LABELS = ("agent", "job_id", "instance_type", "zone")
 _GPU_LABELS = ("agent", "gpu")
 _NETWORKS = ("network", "rdma")
 
