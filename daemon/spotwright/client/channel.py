@@ -11,10 +11,13 @@ import grpc
 from spotwright.domain.errors import BadInputError, OutsideWorldError
 
 _MAX_RESPONSE_BYTES = 64 * 1024 * 1024  # every offer of a large catalog
+_MAX_COMPLAINT_BYTES = 512 * 1024  # a job file can be wrong in every line
 _OPTIONS = (
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.max_receive_message_length", _MAX_RESPONSE_BYTES),
+    ("grpc.max_metadata_size", _MAX_COMPLAINT_BYTES),
+    ("grpc.absolute_max_metadata_size", 2 * _MAX_COMPLAINT_BYTES),
 )
 
 

@@ -22,6 +22,7 @@ SpotwrightError
     StoreUnavailableError         the store cannot be reached or cannot write now
     DaemonUnavailableError        no daemon answers there
   BusyError                     too much is waiting already; says when to come back: exit 1
+  WorkerDiedError               the process that worked on the answer is gone: exit 1
   NotAllowedError               the daemon does not know the caller, or does not let it: exit 1
   MissingExtraError             an optional dependency is not installed: exit 1
 """
@@ -273,6 +274,10 @@ class BusyError(SpotwrightError):
     def __init__(self, problem: str, *, retry_after_s: float) -> None:
         super().__init__(f"{problem}; try again in {retry_after_s:g} s")
         self.retry_after_s = retry_after_s
+
+
+class WorkerDiedError(SpotwrightError):
+    """The process that worked on an answer died; another one takes its place."""
 
 
 class NotAllowedError(SpotwrightError):

@@ -1,9 +1,10 @@
 """Errors on the wire: one table, both ways.
 
 A status carries the message that the same command would print in-process, an ErrorInfo with the
-error's `reason` and, where waiting helps, a RetryInfo.
+error's `reason` and facts and, where waiting helps, a RetryInfo.
 """
 
+from collections.abc import Mapping
 from typing import NoReturn
 
 import grpc
@@ -23,6 +24,7 @@ from spotwright.domain.errors import (
     SolverGaveUpError,
     SpotwrightError,
     StoreUnavailableError,
+    UnknownNameError,
 )
 
 _DOMAIN = "spotwright"
@@ -39,6 +41,8 @@ _CODES: tuple[tuple[type[SpotwrightError], grpc.StatusCode], ...] = (
     (OutsideWorldError, grpc.StatusCode.UNAVAILABLE),
     (SpotwrightError, grpc.StatusCode.INTERNAL),
 )
+# Errors whose every fact is text: they arrive as what they were.
+_WHOLE: tuple[type[SpotwrightError], ...] = (NotFoundError, JobEndedError, UnknownNameError)
 
 
 class StatusError(Exception):
@@ -52,15 +56,27 @@ class StatusError(Exception):
 def status_of(error: SpotwrightError) -> status_pb2.Status:
     """Return the status that an error is told by."""
     code = next(code for kind, code in _CODES if isinstance(error, kind))
-    return make_status(code, str(error), reason=error.reason, retry_after_s=_retry_after_s(error))
+    return make_status(
+        code,
+        str(error),
+        reason=error.reason,
+        retry_after_s=_retry_after_s(error),
+        facts=_facts(error),
+    )
 
 
 def make_status(
-    code: grpc.StatusCode, message: str, *, reason: str, retry_after_s: float | None = None
+    code: grpc.StatusCode,
+    message: str,
+    *,
+    reason: str,
+    retry_after_s: float | None = None,
+    facts: Mapping[str, str] | None = None,
 ) -> status_pb2.Status:
-    """Return a status with its reason and, where waiting helps, for how long."""
+    """Return a status with its reason, its facts and, where waiting helps, for how long."""
     status = status_pb2.Status(code=code.value[0], message=message)
-    status.details.append(_packed(error_details_pb2.ErrorInfo(reason=reason, domain=_DOMAIN)))
+    info = error_details_pb2.ErrorInfo(reason=reason, domain=_DOMAIN, metadata=facts)
+    status.details.append(_packed(info))
     if retry_after_s is not None:
         delay = Duration()
         delay.FromNanoseconds(int(retry_after_s * 1e9))
@@ -83,11 +99,17 @@ def error_of(call: grpc.RpcError | grpc.aio.AioRpcError, *, address: str) -> Spo
         return DaemonUnavailableError(_unreached(code, message, address))
     if code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED):
         return NotAllowedError(message)
-    return _rebuilt(_reason(status), message, retry_after_s=_retry_delay_s(status))
+    return _rebuilt(_info(status), message, retry_after_s=_retry_delay_s(status))
 
 
-def _rebuilt(reason: str, message: str, *, retry_after_s: float | None) -> SpotwrightError:
-    """Return an error of the nearest general kind, with the message as it was told."""
+def _rebuilt(
+    info: error_details_pb2.ErrorInfo, message: str, *, retry_after_s: float | None
+) -> SpotwrightError:
+    """Return the error, or one of the nearest general kind, with the message as it was told."""
+    reason = info.reason
+    whole = next((kind for kind in _WHOLE if kind.reason == reason), None)
+    if whole is not None:
+        return _whole(whole, message, info.metadata)
     if reason == BusyError.reason:
         return BusyError(
             message.rpartition("; try again in")[0], retry_after_s=retry_after_s or 1.0
@@ -99,6 +121,21 @@ def _rebuilt(reason: str, message: str, *, retry_after_s: float | None) -> Spotw
     error = kind(message)
     error.reason = reason
     return error
+
+
+def _whole(kind: type[SpotwrightError], message: str, facts: Mapping[str, str]) -> SpotwrightError:
+    error = kind.__new__(kind, message)  # its own text is made of more than was told
+    if isinstance(error, UnknownNameError):
+        error.nearest = None
+    for name, fact in facts.items():
+        setattr(error, name, fact)
+    return error
+
+
+def _facts(error: SpotwrightError) -> dict[str, str]:
+    if not isinstance(error, _WHOLE):
+        return {}
+    return {name: fact for name, fact in vars(error).items() if fact is not None}
 
 
 def _bad_input_reasons() -> set[str]:
@@ -131,12 +168,12 @@ def _packed(
     return packed
 
 
-def _reason(status: status_pb2.Status) -> str:
+def _info(status: status_pb2.Status) -> error_details_pb2.ErrorInfo:
+    info = error_details_pb2.ErrorInfo()
     for detail in status.details:
-        info = error_details_pb2.ErrorInfo()
         if detail.Unpack(info):
-            return str(info.reason)
-    return ""
+            break
+    return info
 
 
 def _retry_delay_s(status: status_pb2.Status) -> float | None:
