@@ -8,17 +8,20 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from spotwright.adapters.metrics.daemon_metrics import DaemonMetrics
-from spotwright.adapters.metrics.figures import AgentFigures, IngestFigures, LaneFigures, Sources
+from spotwright.adapters.metrics.figures import AgentFigures, LaneFigures, Sources
 from spotwright.domain.telemetry import AgentFacts
+from spotwright.usecases.record_telemetry import WriterFigures
 
-INGEST = IngestFigures(
-    session_count=2,
-    batch_total=40,
-    row_total=3_200,
-    duplicate_total=3,
-    queued_batch_count=5,
-    commit_total=8,
-    commit_s_total=0.4,
+INGEST = WriterFigures(
+    batches_stored=40,
+    rows_stored=3_200,
+    duplicates=3,
+    refused=1,
+    commits=8,
+    commit_total_s=0.4,
+    commit_counts=(0, 1, 4, 0, 2, 0, 0, 0, 0, 0, 1),
+    queue_length=5,
+    queue_bytes=900,
     store_failing=True,
 )
 
@@ -58,7 +61,7 @@ class ExampleDaemon:
     """What its sources tell; a test changes it."""
 
     agents: Sequence[AgentFigures] = field(default_factory=lambda: [agent("a1"), agent("a2")])
-    ingest: Callable[[], IngestFigures] = lambda: INGEST
+    ingest: Callable[[], WriterFigures] = lambda: INGEST
     lanes: Mapping[str, LaneFigures] = field(
         default_factory=lambda: {"plan": LaneFigures(running_count=2, waiting_count=3)}
     )
@@ -70,6 +73,7 @@ class ExampleDaemon:
             Sources(
                 lanes=lambda: self.lanes,
                 ingest=self.ingest,
+                session_count=lambda: 2,
                 jobs=lambda: {"running": 4, "succeeded": 9},
                 controlled_job_count=lambda: 4,
                 certificate_days_left=lambda: {"server": 80.5, "ca": 3_000.0},

@@ -8,9 +8,10 @@ import pytest
 
 from spotwright.adapters.metrics.agent_families import GONE_AFTER_S
 from spotwright.adapters.metrics.daemon_metrics import DaemonMetrics
-from spotwright.adapters.metrics.figures import AgentFigures, IngestFigures
+from spotwright.adapters.metrics.figures import AgentFigures
 from spotwright.domain.errors import StoreUnavailableError
 from spotwright.domain.telemetry import AgentFacts
+from spotwright.usecases.record_telemetry import WriterFigures
 from tests.adapters.metrics.example_sources import (
     ExampleDaemon,
     agent,
@@ -57,9 +58,13 @@ def test_a_search_is_counted_by_how_it_ended_and_timed() -> None:
         ("ingest_batches_total", {}, 40),
         ("ingest_rows_total", {}, 3_200),
         ("ingest_duplicate_batches_total", {}, 3),
+        ("ingest_refused_batches_total", {}, 1),
         ("ingest_queued_batches", {}, 5),
+        ("ingest_queued_bytes", {}, 900),
         ("ingest_store_failing", {}, 1),
         ("ingest_commit_seconds_count", {}, 8),
+        ("ingest_commit_seconds_bucket", {"le": "0.025"}, 5),
+        ("ingest_commit_seconds_bucket", {"le": "5.0"}, 7),
         ("ingest_commit_seconds_sum", {}, 0.4),
         ("jobs", {"state": "running"}, 4),
         ("jobs_controlled", {}, 4),
@@ -164,7 +169,7 @@ def test_gpus_have_series_only_where_that_was_asked_for() -> None:
 
 
 def test_a_source_that_fails_takes_no_other_series_along() -> None:
-    def failing() -> IngestFigures:
+    def failing() -> WriterFigures:
         raise StoreUnavailableError("the store is locked")
 
     metrics = ExampleDaemon(ingest=failing).metrics()

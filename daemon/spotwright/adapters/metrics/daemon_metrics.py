@@ -27,6 +27,7 @@ from spotwright.adapters.metrics.state_families import (
     job_families,
     lane_families,
     loop_families,
+    session_families,
     store_families,
 )
 from spotwright.domain.errors import SpotwrightError
@@ -102,6 +103,7 @@ class _SourceCollector:
         sources = self._sources
         yield from self._read("lanes", sources.lanes, lane_families)
         yield from self._read("ingest", sources.ingest, ingest_families)
+        yield from self._read("sessions", sources.session_count, session_families)
         yield from self._read("jobs", sources.jobs, job_families)
         yield from self._read("controlled", sources.controlled_job_count, controlled_families)
         yield from self._read("certificates", sources.certificate_days_left, certificate_families)

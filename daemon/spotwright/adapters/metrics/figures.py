@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from spotwright.domain.telemetry import AgentFacts
+from spotwright.usecases.record_telemetry import WriterFigures
 
 # As the wire's HostSample, GpuSample and StepSample name them; what cannot be read is absent.
 Readings = Mapping[str, float]
@@ -21,20 +22,6 @@ class LaneFigures:
 
     running_count: int
     waiting_count: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IngestFigures:
-    """Telemetry on its way into the store; totals count from the start of the daemon."""
-
-    session_count: int  # open now
-    batch_total: int  # stored
-    row_total: int  # one for each host, GPU and step sample stored
-    duplicate_total: int  # batches that were stored before
-    queued_batch_count: int  # received, not stored yet
-    commit_total: int
-    commit_s_total: float
-    store_failing: bool  # the latest commit failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +44,8 @@ class Sources:
     """Where the figures come from."""
 
     lanes: Callable[[], Mapping[str, LaneFigures]]  # by name
-    ingest: Callable[[], IngestFigures]
+    ingest: Callable[[], WriterFigures]
+    session_count: Callable[[], int]  # open on this replica
     jobs: Callable[[], Mapping[str, int]]  # by state
     controlled_job_count: Callable[[], int]  # by this replica
     certificate_days_left: Callable[[], Mapping[str, float]]  # by name: server, ca

@@ -1,11 +1,13 @@
 """Series of what the daemon itself is doing now."""
 
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 
 from prometheus_client import Metric
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
-from spotwright.adapters.metrics.figures import IngestFigures, LaneFigures
+from spotwright.adapters.metrics.figures import LaneFigures
+from spotwright.usecases.record_telemetry import COMMIT_BUCKETS_S, WriterFigures
 
 
 def lane_families(lanes: Mapping[str, LaneFigures]) -> Iterator[Metric]:
@@ -16,26 +18,27 @@ def lane_families(lanes: Mapping[str, LaneFigures]) -> Iterator[Metric]:
     yield _by_name("plan_lane_waiting", "Calls that wait for one.", "lane", waiting)
 
 
-def ingest_families(ingest: IngestFigures) -> Iterator[Metric]:
+def ingest_families(ingest: WriterFigures) -> Iterator[Metric]:
     """Return how telemetry comes in."""
-    yield _gauge(
-        "ingest_sessions", "Sessions of agents open on this replica.", ingest.session_count
-    )
-    yield _counter("ingest_batches", "Batches stored.", ingest.batch_total)
-    yield _counter("ingest_rows", "Host, GPU and step samples stored.", ingest.row_total)
-    yield _counter(
-        "ingest_duplicate_batches", "Batches that were stored before.", ingest.duplicate_total
-    )
-    yield _gauge(
-        "ingest_queued_batches", "Batches received, not stored yet.", ingest.queued_batch_count
-    )
+    yield _counter("ingest_batches", "Batches stored.", ingest.batches_stored)
+    yield _counter("ingest_rows", "GPU samples stored, and hosts without.", ingest.rows_stored)
+    yield _counter("ingest_duplicate_batches", "Batches stored before.", ingest.duplicates)
+    yield _counter("ingest_refused_batches", "Batches that cannot be stored.", ingest.refused)
+    yield _gauge("ingest_queued_batches", "Received, not stored yet.", ingest.queue_length)
+    yield _gauge("ingest_queued_bytes", "Received, not stored yet.", ingest.queue_bytes)
     yield _gauge("ingest_store_failing", "The latest commit failed.", ingest.store_failing)
-    yield SummaryMetricFamily(
+    bounds = [*map(str, COMMIT_BUCKETS_S), "+Inf"]
+    yield HistogramMetricFamily(
         "spotwright_ingest_commit_seconds",
         "Storing batches for good, one transaction.",
-        count_value=ingest.commit_total,
-        sum_value=ingest.commit_s_total,
+        buckets=list(zip(bounds, accumulate(ingest.commit_counts), strict=True)),
+        sum_value=ingest.commit_total_s,
     )
+
+
+def session_families(session_count: int) -> Iterator[Metric]:
+    """Return how many agents are connected here."""
+    yield _gauge("ingest_sessions", "Sessions open on this replica.", session_count)
 
 
 def job_families(states: Mapping[str, int]) -> Iterator[Metric]:
