@@ -1,0 +1,81 @@
+"""Pages of stored samples. A page may begin in the middle of a batch."""
+
+import base64
+import binascii
+from typing import NamedTuple
+
+from spotwright.adapters.grpc.messages.telemetry import corrected_samples
+from spotwright.domain.errors import BadInputError
+from spotwright.usecases.store_ports import TelemetryStore
+from spotwright.v1 import telemetry_pb2 as v1
+
+_BATCHES_AT_ONCE = 100
+_MAX_PAGE_BYTES = 2 * 1024 * 1024  # clients take messages of 4 MiB
+
+
+class Window(NamedTuple):
+    """Which samples are asked for."""
+
+    agent_id: str
+    start_unix_ms: int
+    end_unix_ms: int
+
+
+class _Place(NamedTuple):
+    """Where a page begins: so many samples into the batch after row `after`."""
+
+    after: int = 0
+    skip: int = 0
+
+
+def sample_page(
+    store: TelemetryStore, window: Window, *, page_token: str, page_size: int
+) -> v1.ListSamplesResponse:
+    """Return the samples of a window from a page token on."""
+    response, room_bytes = v1.ListSamplesResponse(), _MAX_PAGE_BYTES
+    place = _place(page_token)
+    while rows := store.batches(**window._asdict(), after=place.after, limit=_BATCHES_AT_ONCE):
+        for row, batch in rows:
+            samples = corrected_samples(batch)
+            for position in range(place.skip, len(samples)):
+                sample = samples[position]
+                if not window.start_unix_ms <= sample.time_unix_ms < window.end_unix_ms:
+                    continue
+                if len(response.samples) >= page_size or room_bytes <= 0:
+                    response.next_page_token = text_token(f"{place.after}:{position}")
+                    return response
+                response.samples.append(sample)
+                room_bytes -= sample.ByteSize()
+            place = _Place(after=row)
+    return response
+
+
+def _place(page_token: str) -> _Place:
+    if not page_token:
+        return _Place()
+    after, _, skip = token_text(page_token).partition(":")
+    if not (after.isdecimal() and skip.isdecimal()):
+        raise BadInputError(f"page_token {page_token!r} is not one that a page ended with")
+    return _Place(int(after), int(skip))
+
+
+def text_token(text: str) -> str:
+    """Return a page token that stands for a text."""
+    return base64.urlsafe_b64encode(text.encode()).decode()
+
+
+def token_text(page_token: str) -> str:
+    """Return the text that a page token stands for."""
+    try:
+        return base64.urlsafe_b64decode(page_token.encode()).decode()
+    except (binascii.Error, UnicodeError, ValueError) as problem:
+        raise BadInputError(
+            f"page_token {page_token[:80]!r} is not one that a page ended with"
+        ) from problem
+
+
+def checked_page_size(asked: int, *, usual: int, most: int) -> int:
+    """Return how many entries a page may have."""
+    if asked < 0:
+        raise BadInputError(f"page_size must not be negative, got {asked}")
+    return min(asked or usual, most)

@@ -1,0 +1,198 @@
+"""Batches on their way into the store: many agents', committed together by one thread.
+
+A batch waits at most `commit_interval_s`, one with a notice not at all. While the store cannot
+write, batches wait and nothing is acknowledged; agents then stop by themselves.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+from spotwright.domain.errors import BusyError, StoreUnavailableError
+from spotwright.domain.telemetry import BatchKey, ReceivedBatch
+from spotwright.usecases.store_ports import TelemetryStore
+
+_log = logging.getLogger(__name__)
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
+_RETRY_AFTER_S = 2.0
+COMMIT_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+OnStored = Callable[[Sequence[BatchKey]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterFigures:
+    """What a writer has done so far."""
+
+    batches_stored: int = 0
+    rows_stored: int = 0  # one for each GPU sample, and for each host sample without GPUs
+    duplicates: int = 0
+    refused: int = 0  # batches that the store cannot keep, whatever is tried
+    commits: int = 0
+    commit_total_s: float = 0.0
+    commit_last_s: float = 0.0
+    commit_counts: tuple[int, ...] = field(default=(0,) * (len(COMMIT_BUCKETS_S) + 1))
+    queue_length: int = 0
+    queue_bytes: int = 0
+    store_failing: bool = False
+
+
+class TelemetryWriter:
+    """Takes batches from one thread and commits them in another."""
+
+    def __init__(
+        self,
+        store: TelemetryStore,
+        *,
+        commit_interval_s: float = 0.25,
+        max_queue_bytes: int = 64 * 1024 * 1024,
+        max_commit_batches: int = 1_000,
+    ) -> None:
+        self._store, self._commit_interval_s = store, commit_interval_s
+        self._max_queue_bytes, self._max_commit_batches = max_queue_bytes, max_commit_batches
+        self._changed = threading.Condition()
+        self._queue: deque[tuple[str, ReceivedBatch]] = deque()
+        self._queue_bytes = 0
+        self._dropped: set[str] = set()
+        self._urgent = self._stopping = False
+        self._give_up = threading.Event()
+        self._figures = WriterFigures()
+        self._on_stored: OnStored = _nobody
+        self._thread = threading.Thread(target=self._run, name="telemetry-writer", daemon=True)
+
+    def start(self, on_stored: OnStored) -> None:
+        """Begin; `on_stored` is told, in the writer's thread, which batches are stored for good."""
+        self._on_stored = on_stored
+        self._thread.start()
+
+    def put(self, batch: ReceivedBatch, *, session_id: str) -> None:
+        """Hand a batch over; BusyError where too much waits already."""
+        with self._changed:
+            if self._queue_bytes >= self._max_queue_bytes or self._stopping:
+                raise BusyError(
+                    f"{len(self._queue)} batches wait for the store", retry_after_s=_RETRY_AFTER_S
+                )
+            self._queue.append((session_id, batch))
+            self._queue_bytes += len(batch.document)
+            self._urgent = self._urgent or bool(batch.notices)
+            if self._urgent or len(self._queue) in (1, self._max_commit_batches):
+                self._changed.notify()
+
+    def drop(self, session_id: str) -> None:
+        """Forget the batches of a session that are not being committed yet."""
+        with self._changed:
+            if self._queue:
+                self._dropped.add(session_id)
+
+    def figures(self) -> WriterFigures:
+        """Return what has been done so far."""
+        with self._changed:
+            return replace(
+                self._figures, queue_length=len(self._queue), queue_bytes=self._queue_bytes
+            )
+
+    def stop(self, *, flush_s: float = 10.0) -> None:
+        """Commit what waits, and end; give up after `flush_s` where the store cannot write."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        if self._thread.ident is not None:
+            self._thread.join(flush_s)
+            self._give_up.set()
+            self._thread.join()
+
+    def _run(self) -> None:
+        while batches := self._next_batches():
+            self._commit(batches)
+
+    def _next_batches(self) -> list[ReceivedBatch]:
+        """Wait for batches worth a commit; none: the writer ends."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._queue or self._stopping)
+                self._changed.wait_for(self._cannot_wait, self._commit_interval_s)
+                batches = self._taken()
+                if batches or (self._stopping and not self._queue):
+                    return batches
+
+    def _cannot_wait(self) -> bool:
+        return self._urgent or self._stopping or len(self._queue) >= self._max_commit_batches
+
+    def _taken(self) -> list[ReceivedBatch]:
+        count = min(len(self._queue), self._max_commit_batches)
+        taken = [self._queue.popleft() for _ in range(count)]
+        self._queue_bytes -= sum(len(batch.document) for _, batch in taken)
+        kept = [batch for session_id, batch in taken if session_id not in self._dropped]
+        if not self._queue:
+            self._dropped.clear()
+            self._urgent = False
+        return kept
+
+    def _commit(self, batches: Sequence[ReceivedBatch]) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while not self._give_up.is_set():
+            try:
+                self._commit_once(batches)
+            except StoreUnavailableError as problem:
+                self._failing(problem)
+                self._give_up.wait(pause_s)
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            except Exception:
+                _log.exception("a commit failed", extra={"batch_count": len(batches)})
+                self._commit_one_by_one(batches)
+                return
+            else:
+                return
+
+    def _commit_once(self, batches: Sequence[ReceivedBatch]) -> None:
+        started_s = time.monotonic()
+        new = self._store.commit_batches(batches)
+        self._count(batches, new, time.monotonic() - started_s)
+        self._on_stored([batch.key for batch in batches])
+
+    def _commit_one_by_one(self, batches: Sequence[ReceivedBatch]) -> None:
+        """Keep what can be kept, so that one batch the store chokes on does not stop the others."""
+        if len(batches) > 1:
+            for batch in batches:
+                self._commit([batch])
+            return
+        with self._changed:
+            self._figures = replace(self._figures, refused=self._figures.refused + 1)
+
+    def _failing(self, problem: StoreUnavailableError) -> None:
+        if not self._figures.store_failing:
+            _log.warning("the store cannot write, batches wait", extra={"problem": str(problem)})
+        with self._changed:
+            self._figures = replace(self._figures, store_failing=True)
+
+    def _count(
+        self, batches: Sequence[ReceivedBatch], new: Collection[BatchKey], seconds: float
+    ) -> None:
+        counts = list(self._figures.commit_counts)
+        counts[sum(seconds > bound_s for bound_s in COMMIT_BUCKETS_S)] += 1
+        rows = sum(_row_count(batch) for batch in batches if batch.key in new)
+        with self._changed:
+            before = self._figures
+            self._figures = WriterFigures(
+                batches_stored=before.batches_stored + len(new),
+                rows_stored=before.rows_stored + rows,
+                duplicates=before.duplicates + len(batches) - len(new),
+                refused=before.refused,
+                commits=before.commits + 1,
+                commit_total_s=before.commit_total_s + seconds,
+                commit_last_s=seconds,
+                commit_counts=tuple(counts),
+            )
+
+
+def _row_count(batch: ReceivedBatch) -> int:
+    finest = batch.parts[min(batch.parts)] if batch.parts else ()
+    return sum(part.gpu_sample_count or part.host_sample_count for part in finest)
+
+
+def _nobody(_: Sequence[BatchKey]) -> None:
+    """Tell nobody."""
