@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from spotwright.cli import catalog, schema
+from spotwright.cli import catalog, certs, schema, tokens
 from spotwright.cli.calibrate import calibrate
 from spotwright.cli.compare import compare
 from spotwright.cli.plan import plan
@@ -27,6 +27,8 @@ app.command()(compare)
 app.command()(calibrate)
 app.add_typer(catalog.app, name="catalog")
 app.add_typer(schema.app, name="schema")
+app.add_typer(certs.app, name="certs")
+app.add_typer(tokens.app, name="tokens")
 
 
 def _print_version(wanted: bool) -> None:

@@ -7,7 +7,9 @@ from spotwright.domain.errors import MissingExtraError
 
 # Top packages that an extra brings, under the names they are imported by.
 _PLAN = frozenset({"click", "numpy", "ortools", "pydantic", "rich", "scipy", "typer", "yaml"})
-_BROUGHT_BY = {"plan": _PLAN, "aws": _PLAN | {"boto3", "botocore"}}
+_DAEMON = frozenset({"alembic", "cryptography", "grpc_health", "grpc_reflection",
+                     "prometheus_client", "psycopg", "pyarrow", "sqlalchemy"})  # fmt: skip
+_BROUGHT_BY = {"plan": _PLAN, "aws": _PLAN | {"boto3", "botocore"}, "daemon": _PLAN | _DAEMON}
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The server's end of a connection: certificates that are read anew when they change, and limits."""
+"""The server end of a connection: certificates that are read anew when they change, and limits."""
 
 import logging
 from collections.abc import Hashable, Sequence

@@ -69,7 +69,7 @@ def check_name(kind: CertificateKind, name: str) -> None:
     """Raise BadInputError where a name cannot stand in a certificate, a path and a file name."""
     if not _NAME.fullmatch(name):
         raise BadInputError(
-            f"{name!r} cannot be the name of a {kind}: use 1 to 63 letters, digits, dots, dashes "
+            f"cannot name the {kind} {name!r}: use 1 to 63 letters, digits, dots, dashes "
             "and underscores, a letter or digit first"
         )
 
