@@ -1,0 +1,60 @@
+"""What a job is measured against: the figures of the plan that it runs."""
+
+from dataclasses import dataclass
+
+from spotwright.domain.job import Target, TargetKind
+from spotwright.domain.job_run import Progress
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRun:
+    """What a plan promises; None where it says nothing."""
+
+    target: Target | None
+    steps_to_goal: float  # updates of the model
+    samples_to_goal: float
+    duration_s: float
+    cost_usd: float
+    rent_usd_per_hour: float | None  # None: some node has no price, or is billed by use
+    samples_per_s: float
+    step_s: float | None  # of one worker, averaged over steps
+    deadline_s: float | None  # from the first progress
+
+    def fraction(self, progress: Progress) -> float | None:
+        """Return the share of the goal that is reached, or None where it cannot be told.
+
+        A loss says little about how much training is left, so such a goal is measured by updates;
+        after as many as were planned, with the loss still too high, nothing can be told.
+        """
+        if self.is_reached(progress):
+            return 1.0
+        done = self._share_of_work(progress)
+        if done is None or (self._counts(TargetKind.LOSS) and done >= 1):
+            return None
+        return done
+
+    def is_reached(self, progress: Progress) -> bool:
+        """Tell whether this is enough training."""
+        if self.target is not None and self.target.kind is TargetKind.LOSS:
+            return progress.loss is not None and progress.loss <= self.target.value
+        done = self._share_of_work(progress)
+        return done is not None and done >= 1 - _ROUNDING
+
+    def _share_of_work(self, progress: Progress) -> float | None:
+        """Return the share by what the goal counts, or else by whatever was told."""
+        shares = (
+            _share(progress.samples, self.samples_to_goal),
+            _share(progress.steps, self.steps_to_goal),
+        )
+        by_steps = self._counts(TargetKind.STEPS) or self._counts(TargetKind.LOSS)
+        preferred, other = reversed(shares) if by_steps else shares
+        return other if preferred is None else preferred
+
+    def _counts(self, kind: TargetKind) -> bool:
+        return self.target is not None and self.target.kind is kind
+
+
+def _share(done: float | None, whole: float) -> float | None:
+    return done / whole if done is not None and whole > 0 else None
