@@ -1,0 +1,186 @@
+"""Transactions on SQLite or PostgreSQL, and their errors in the project's words."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Double,
+    Engine,
+    Insert,
+    Table,
+    Update,
+    create_engine,
+    event,
+    literal_column,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from spotwright.adapters.store.prepared_statement import PreparedStatement
+from spotwright.domain.errors import BadInputError, StoreUnavailableError
+
+_WAY_OUT = "give sqlite:///PATH or postgresql://USER@HOST/DATABASE"
+# SQLite's primary result codes that may go away by themselves.
+_PASSING_SQLITE = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+}
+_READ_ONLY_SQLSTATE = "25006"  # a server that became a stand-by
+_WRITE = "spotwright_write"
+_CONNECT_TIMEOUT_S = 5
+
+Upsert = sqlite.Insert | postgresql.Insert
+
+
+class Database:
+    """One database; any thread may use it."""
+
+    def __init__(self, url: str, *, busy_timeout_s: float) -> None:
+        self._url = _checked_url(url)
+        self._timeout_s = busy_timeout_s
+        self.is_sqlite = self._url.get_backend_name() == "sqlite"
+        # SQLite lets one connection write at a time: our own threads queue here, not in SQLite,
+        # which would have each of them poll.
+        self._writer = threading.Lock() if self.is_sqlite else None
+        self._engine = self._sqlite_engine() if self.is_sqlite else self._postgres_engine()
+
+    @property
+    def name(self) -> str:
+        """Return the URL without a password."""
+        return self._url.render_as_string(hide_password=True)
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self._engine.dispose()
+
+    def insert(self, table: Table) -> Upsert:
+        """Start an INSERT that can say what to do about rows that are there already."""
+        return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
+
+    def prepare(self, statement: Insert | Update) -> PreparedStatement:
+        """Compile a statement that runs for many rows at a time."""
+        return PreparedStatement(statement, self._engine.dialect)
+
+    @property
+    def now_unix_s(self) -> ColumnElement[float]:
+        """The store's own clock, as an expression."""
+        sqlite_clock = "((julianday('now') - 2440587.5) * 86400.0)"
+        postgres_clock = "extract(epoch from clock_timestamp())::double precision"
+        return literal_column(sqlite_clock if self.is_sqlite else postgres_clock, Double)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Run one transaction that only reads."""
+        with self._translated(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Run one transaction that is kept when the block ends, and only then."""
+        with self._one_writer(), self._translated(), self._engine.connect() as plain:
+            connection = plain.execution_options(**{_WRITE: True})
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def _one_writer(self) -> Iterator[None]:
+        if self._writer is None:
+            yield
+            return
+        if not self._writer.acquire(timeout=self._timeout_s):
+            raise StoreUnavailableError(
+                f"store {self.name}: other writes took longer than {self._timeout_s:g} s"
+            )
+        try:
+            yield
+        finally:
+            self._writer.release()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except PoolTimeoutError as error:
+            raise StoreUnavailableError(f"store {self.name}: {error}") from error
+        except DataError as error:
+            raise BadInputError(f"this cannot be stored: {error.orig}") from error
+        except DBAPIError as error:
+            if not _passes(error):
+                raise
+            raise StoreUnavailableError(f"store {self.name}: {error.orig}") from error
+
+    def _sqlite_engine(self) -> Engine:
+        _make_folder(self._url)
+        engine = create_engine(self._url, connect_args={"timeout": self._timeout_s})
+
+        @event.listens_for(engine, "connect")
+        def _on_connect(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+            connection.isolation_level = None  # we begin by ourselves
+            # FULL: an acknowledged batch survives a loss of power. It costs one fsync a commit.
+            for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+                cursor = connection.cursor()
+                cursor.execute(f"PRAGMA {setting}")
+                cursor.close()
+
+        @event.listens_for(engine, "begin")
+        def _on_begin(connection: Connection) -> None:
+            writes = connection.get_execution_options().get(_WRITE)
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+        return engine
+
+    def _postgres_engine(self) -> Engine:
+        return create_engine(
+            self._url.set(drivername="postgresql+psycopg"),
+            pool_pre_ping=True,  # after the server came back, old connections are not used
+            pool_timeout=self._timeout_s,
+            connect_args={"connect_timeout": _CONNECT_TIMEOUT_S},
+        )
+
+
+def _checked_url(text_of_url: str) -> URL:
+    try:
+        url = make_url(text_of_url)
+    except (ArgumentError, ValueError) as error:
+        raise BadInputError(f"store {text_of_url!r} is not a URL; {_WAY_OUT}") from error
+    if url.get_backend_name() not in ("sqlite", "postgresql"):
+        raise BadInputError(f"store {url.drivername!r} is not supported; {_WAY_OUT}")
+    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+        raise BadInputError(f"store {text_of_url!r} names no file; {_WAY_OUT}")
+    return url
+
+
+def _make_folder(url: URL) -> None:
+    path = Path(url.database or "")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+    except OSError as error:
+        raise BadInputError(
+            f"store {path} cannot be written ({error.strerror}); name a file in a folder of yours"
+        ) from error
+
+
+def _passes(error: DBAPIError) -> bool:
+    """Tell whether the same call may work later: the store is away or full, we are not wrong."""
+    if error.connection_invalidated:
+        return True
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    if code is not None:
+        return code & 0xFF in _PASSING_SQLITE
+    if getattr(error.orig, "sqlstate", None) == _READ_ONLY_SQLSTATE:
+        return True
+    return isinstance(error, OperationalError | InterfaceError)

@@ -1,0 +1,94 @@
+"""Batches into the database, each once.
+
+A batch is new if its sequence is beyond the mark of its boot. The mark is read under a lock and
+moves in the transaction that stores the batch, so this holds for replicas that take the same batch
+at once, and after the batch itself was pruned; a unique key on (boot, sequence) would catch a flaw.
+"""
+
+import threading
+from collections.abc import Iterable, Sequence, Set
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, insert
+
+from spotwright.adapters.store.boots import ADVANCE, BootName, Mark, lock_marks, moves
+from spotwright.adapters.store.database import Database
+from spotwright.adapters.store.notices import store_notices
+from spotwright.adapters.store.open_rollups import Drafts, OpenRollups, rows_of
+from spotwright.adapters.store.store_part import StorePart
+from spotwright.adapters.store.tables import batches as batches_table
+from spotwright.adapters.store.tables import rollups
+from spotwright.domain.telemetry import BatchKey, ReceivedBatch
+
+_COLUMNS = [column for column in batches_table.c if column.name != "row_number"]
+_KEEP_BATCHES = insert(batches_table).values({c: bindparam(c.name) for c in _COLUMNS})
+
+
+class SqlIngest(StorePart):
+    """The way in for telemetry."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._one_commit = threading.Lock()
+        self._open_rollups = OpenRollups()
+        self._keep_batches = database.prepare(_KEEP_BATCHES)
+        self._advance = database.prepare(ADVANCE)
+        keep = database.insert(rollups)
+        self._keep_rollups = database.prepare(
+            keep.on_conflict_do_update(
+                index_elements=list(rollups.primary_key.columns),
+                set_={"document": keep.excluded.document},
+            )
+        )
+
+    def commit_batches(self, batches: Sequence[ReceivedBatch]) -> Set[BatchKey]:
+        """Store batches for good, in one step; return those that were not stored before."""
+        if not batches:
+            return frozenset()
+        with self._one_commit:
+            try:
+                with self._database.writing() as connection:
+                    new, drafts = self._store(connection, batches)
+            except BaseException:
+                self._open_rollups.forget()  # whether it was kept is not known
+                raise
+            self._open_rollups.adopt(drafts)
+        return {batch.key for batch in new}
+
+    def _store(
+        self, connection: Connection, batches: Sequence[ReceivedBatch]
+    ) -> tuple[list[ReceivedBatch], Drafts]:
+        marks = lock_marks(self._database, connection, {batch.key[:2] for batch in batches})
+        new = _beyond(marks, batches)
+        drafts = self._open_rollups.draft(new)
+        if new:
+            self._keep_batches.run(connection, [_row(batch, marks) for batch in new])
+            self._advance.run(connection, moves(new, marks))
+            store_notices(connection, new)
+        if drafts:
+            self._keep_rollups.run(connection, rows_of(drafts))
+        return new, drafts
+
+
+def _beyond(marks: dict[BootName, Mark], batches: Iterable[ReceivedBatch]) -> list[ReceivedBatch]:
+    """Keep batches that were not seen before, those of each boot in order."""
+    reached = {name: mark.last_sequence for name, mark in marks.items()}
+    new = []
+    for batch in sorted(batches, key=lambda batch: batch.key.sequence):
+        name, sequence = batch.key[:2], batch.key.sequence
+        if sequence > reached[name]:
+            reached[name] = sequence
+            new.append(batch)
+    return new
+
+
+def _row(batch: ReceivedBatch, marks: dict[BootName, Mark]) -> dict[str, Any]:
+    return {
+        "boot_number": marks[batch.key[:2]].boot_number,
+        "sequence": batch.key.sequence,
+        "receive_unix_ms": batch.receive_unix_ms,
+        "first_unix_ms": batch.first_unix_ms,
+        "last_unix_ms": batch.last_unix_ms,
+        "clock_skew_s": batch.clock_skew_s,
+        "document": batch.document,
+    }
