@@ -52,6 +52,11 @@ class MemoryJobStore:
             self._log(job.job_id, events, request_id)
             return job
 
+    def forget(self, job_id: str) -> None:
+        """Lose a job, as no store should."""
+        with self._lock:
+            del self._jobs[job_id], self._events[job_id]
+
     def job(self, job_id: str) -> JobRun:
         with self._lock:
             self.job_read_count += 1
