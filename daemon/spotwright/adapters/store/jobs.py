@@ -28,9 +28,9 @@ class SqlJobs(StorePart):
                 self._database, connection, kind="job", request_id=request_id, target_id=job.job_id
             )
             if before is None:
-                keep = self._database.insert(jobs).on_conflict_do_nothing()
+                keep = self._database.insert(jobs).on_conflict_do_nothing().returning(jobs.c.name)
                 values = _values(job) | {"last_event_sequence": 0}
-                if connection.execute(keep, values).rowcount:
+                if connection.execute(keep, values).first() is not None:
                     append_events(connection, job.job_id, new_events)
             return _job(_row(connection, before or job.job_id))
 

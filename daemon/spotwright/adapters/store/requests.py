@@ -15,9 +15,9 @@ def claim_request(
     """
     if not request_id:
         return None
-    claim = database.insert(requests).on_conflict_do_nothing()
+    claim = database.insert(requests).on_conflict_do_nothing().returning(requests.c.kind)
     values = {"kind": kind, "request_id": request_id, "target_id": target_id}
-    if connection.execute(claim, values).rowcount:
+    if connection.execute(claim, values).first() is not None:
         return None
     return request_target(connection, kind=kind, request_id=request_id)
 

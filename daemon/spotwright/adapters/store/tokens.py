@@ -5,10 +5,10 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, func, select, update
+from sqlalchemy import Row, func, literal, select, update
 
 from spotwright.adapters.store.store_part import StorePart
-from spotwright.adapters.store.tables import tokens
+from spotwright.adapters.store.tables import Moment, tokens
 from spotwright.domain.access import AccessRole, TokenRecord
 from spotwright.domain.errors import NotFoundError
 
@@ -37,7 +37,7 @@ class SqlTokens(StorePart):
 
     def revoke_token(self, token_id: str, *, time: datetime) -> None:
         """End a token, unless it was ended before; NotFoundError where nobody has that name."""
-        first = func.coalesce(tokens.c.revoke_time, time, type_=tokens.c.revoke_time.type)
+        first = func.coalesce(tokens.c.revoke_time, literal(time, Moment))
         end = update(tokens).where(tokens.c.token_id == token_id).values(revoke_time=first)
         with self._database.writing() as connection:
             if not connection.execute(end).rowcount:
