@@ -7,13 +7,14 @@ from typing import Self, TypeVar
 import grpc
 
 from spotwright.adapters.grpc.errors import error_of
+from spotwright.client.aio_job_methods import AioJobMethods
 from spotwright.client.calls import Call, StreamCall
 from spotwright.client.channel import Address, open_aio_channel
 
 T = TypeVar("T")
 
 
-class AioClient:
+class AioClient(AioJobMethods):
     """Calls one daemon, as `Client` does; each method is awaited. To cancel ends the call."""
 
     def __init__(

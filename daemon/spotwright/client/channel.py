@@ -16,6 +16,8 @@ _OPTIONS = (
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.max_receive_message_length", _MAX_RESPONSE_BYTES),
+    ("grpc.initial_reconnect_backoff_ms", 500),
+    ("grpc.max_reconnect_backoff_ms", 5_000),  # usually two minutes, long after a restart
     ("grpc.max_metadata_size", _MAX_COMPLAINT_BYTES),
     ("grpc.absolute_max_metadata_size", 2 * _MAX_COMPLAINT_BYTES),
 )

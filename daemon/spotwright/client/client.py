@@ -9,11 +9,12 @@ import grpc
 from spotwright.adapters.grpc.errors import error_of
 from spotwright.client.calls import Call, StreamCall
 from spotwright.client.channel import Address, open_channel
+from spotwright.client.job_methods import JobMethods
 
 T = TypeVar("T")
 
 
-class Client:
+class Client(JobMethods):
     """Calls one daemon; threads may share it.
 
     Each method raises the errors of domain/errors.py: what the daemon complains of as the same

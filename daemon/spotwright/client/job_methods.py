@@ -1,0 +1,89 @@
+"""Methods of the clients for jobs, agents and health; those of `Client`."""
+
+from collections.abc import Collection, Iterator
+from typing import Protocol, TypeVar
+
+from spotwright.client import agent_calls, job_calls
+from spotwright.client.agent_calls import AgentPage, AgentStatus
+from spotwright.client.calls import Call, StreamCall
+from spotwright.client.job_calls import JobPage
+from spotwright.domain.job_run import Event, JobRun, JobState, Progress
+from spotwright.usecases.job_report import JobReport
+
+T = TypeVar("T")
+
+
+class Runs(Protocol):
+    """Who makes calls."""
+
+    def run(self, call: Call[T]) -> T:
+        """Make a call and wait for its answer."""
+
+    def stream(self, call: StreamCall[T]) -> Iterator[T]:
+        """Make a call and return its answers as they come."""
+
+
+class JobMethods:
+    """Jobs, agents and health. A request_id makes a call that is sent again count once."""
+
+    def create_job(self: Runs, plan_id: str, *, request_id: str | None = None) -> JobRun:
+        """Start to follow a job that runs a plan."""
+        return self.run(job_calls.create_job(plan_id, request_id=request_id))
+
+    def get_job(self: Runs, job_id: str) -> JobRun:
+        """Return one job."""
+        return self.run(job_calls.get_job(job_id))
+
+    def list_jobs(
+        self: Runs, *, states: Collection[JobState] = (), page_size: int = 0, page_token: str = ""
+    ) -> JobPage:
+        """Return jobs, newest first."""
+        return self.run(
+            job_calls.list_jobs(states=states, page_size=page_size, page_token=page_token)
+        )
+
+    def list_job_events(
+        self: Runs, job_id: str, *, after_sequence: int = 0, page_size: int = 0
+    ) -> list[Event]:
+        """Return what happened to a job, oldest first."""
+        return self.run(
+            job_calls.list_job_events(job_id, after_sequence=after_sequence, page_size=page_size)
+        )
+
+    def watch_job(self: Runs, job_id: str, *, after_sequence: int = 0) -> Iterator[JobRun | Event]:
+        """Return a job, then its events and changes until it has ended."""
+        return self.stream(job_calls.watch_job(job_id, after_sequence=after_sequence))
+
+    def report_progress(
+        self: Runs, job_id: str, progress: Progress, *, request_id: str | None = None
+    ) -> JobRun:
+        """Tell how far training has come."""
+        return self.run(job_calls.report_progress(job_id, progress, request_id=request_id))
+
+    def stop_job(
+        self: Runs, job_id: str, *, reason: str = "", request_id: str | None = None
+    ) -> JobRun:
+        """End a job before its goal."""
+        return self.run(job_calls.stop_job(job_id, reason=reason, request_id=request_id))
+
+    def get_job_report(self: Runs, job_id: str) -> JobReport:
+        """Return what was planned against what was measured."""
+        return self.run(job_calls.get_job_report(job_id))
+
+    def list_agents(
+        self: Runs, *, job_id: str = "", page_size: int = 0, page_token: str = ""
+    ) -> AgentPage:
+        """Return agents with their latest figures, by name."""
+        return self.run(
+            agent_calls.list_agents(job_id=job_id, page_size=page_size, page_token=page_token)
+        )
+
+    def watch_agents(
+        self: Runs, *, job_id: str = "", interval_s: float | None = None
+    ) -> Iterator[list[AgentStatus]]:
+        """Return all agents, then again and again those that changed."""
+        return self.stream(agent_calls.watch_agents(job_id=job_id, interval_s=interval_s))
+
+    def check_health(self: Runs, service: str = "") -> bool:
+        """Tell whether a service answers, by its full name; empty: the daemon as a whole."""
+        return self.run(agent_calls.check_health(service))
