@@ -5,6 +5,7 @@ Prints one JSON line when it serves, and one with its figures when SIGTERM ends 
 
 import argparse
 import asyncio
+import gc
 import json
 import resource
 import signal
@@ -47,6 +48,9 @@ async def _serve(asked: argparse.Namespace) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     await service.start()
     await server.start()
+    gc.collect()
+    gc.freeze()  # what start-up made stays, and need not be looked at again
+    gc.set_threshold(10_000, 20, 1_000)
     print(json.dumps({"port": port}), flush=True)
     gaps = asyncio.create_task(_gaps_s())
     await stop.wait()
