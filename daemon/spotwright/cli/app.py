@@ -5,12 +5,16 @@ from typing import Annotated
 
 import typer
 
-from spotwright.cli import catalog, certs, schema, tokens
+from spotwright.cli import catalog, certs, jobs, schema, tokens
 from spotwright.cli.calibrate import calibrate
 from spotwright.cli.compare import compare
+from spotwright.cli.job_report import report
 from spotwright.cli.plan import plan
 from spotwright.cli.predict import predict
+from spotwright.cli.serve import serve
+from spotwright.cli.status import status
 from spotwright.cli.terminal import is_plain
+from spotwright.cli.watch import watch
 
 app = typer.Typer(
     name="spotwright",
@@ -25,7 +29,12 @@ app.command()(plan)
 app.command()(predict)
 app.command()(compare)
 app.command()(calibrate)
+app.command()(serve)
+app.command()(status)
+app.command()(watch)
+app.command()(report)
 app.add_typer(catalog.app, name="catalog")
+app.add_typer(jobs.app, name="jobs")
 app.add_typer(schema.app, name="schema")
 app.add_typer(certs.app, name="certs")
 app.add_typer(tokens.app, name="tokens")

@@ -26,9 +26,9 @@ def is_plain() -> bool:
     return os.environ.get("TERM") == "dumb" or sys.stdout is None or not sys.stdout.isatty()
 
 
-def print_json(value: Any) -> None:
+def print_json(value: Any, *, in_one_line: bool = False) -> None:
     """Print one JSON document on stdout."""
-    print(json.dumps(value, indent=2, allow_nan=False))
+    print(json.dumps(value, indent=None if in_one_line else 2, allow_nan=False), flush=in_one_line)
 
 
 def print_table(

@@ -8,6 +8,7 @@ from spotwright.adapters.store.jobs import SqlJobs
 from spotwright.adapters.store.leases import SqlLeases
 from spotwright.adapters.store.migrate import migrate
 from spotwright.adapters.store.plans import SqlPlans
+from spotwright.adapters.store.size import SqlSize
 from spotwright.adapters.store.stored_telemetry import SqlStoredTelemetry
 from spotwright.adapters.store.tokens import SqlTokens
 
@@ -23,6 +24,7 @@ class SqlStore(
     SqlStoredTelemetry,
     SqlCommands,
     SqlTokens,
+    SqlSize,
 ):
     """All of it."""
 

@@ -1,0 +1,152 @@
+"""The life of a daemon: started in order, ended in reverse, on SIGTERM or Ctrl-C.
+
+The end: no new calls and NOT_SERVING; agents are told to come back later, what they sent is
+committed and acknowledged; searches are cut off; the store is closed last.
+"""
+
+import asyncio
+import fcntl
+import gc
+import logging
+import os
+import resource
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+
+from spotwright.adapters.store.sql_store import open_store
+from spotwright.cli.daemon.parts import Parts, build_parts
+from spotwright.cli.daemon.service_notify import ServiceNotify
+from spotwright.cli.serve import Served
+from spotwright.cli.terminal import print_json
+from spotwright.domain.errors import OutsideWorldError
+
+_log = logging.getLogger(__name__)
+
+_CALLS_GRACE_S = 5.0
+_HEALTH_PERIOD_S = 1.0
+_TELEMETRY = "spotwright.v1.TelemetryService"
+
+
+def run_daemon(asked: Served) -> None:
+    """Serve until told to stop."""
+    _allow_many_connections()
+    with _only_daemon_of(asked.store_url):
+        asyncio.run(_serve(asked))
+
+
+async def _serve(asked: Served) -> None:
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    notify = ServiceNotify.from_environment()
+    async with AsyncExitStack() as ends:
+        store = await asyncio.to_thread(open_store, asked.store_url)
+        ends.push_async_callback(asyncio.to_thread, store.close)
+        parts = await ends.enter_async_context(build_parts(asked, store))
+        port = await parts.server.start()
+        ends.push_async_callback(parts.server.stop, grace_s=_CALLS_GRACE_S)
+        await ends.enter_async_context(_background(parts, notify))
+        await parts.server.set_serving(True)
+        _spare_collections()
+        _tell_ready(asked, parts, notify, port)
+        await stopping.wait()
+        _log.info("stopping")
+        notify.stopping()
+        await parts.server.set_serving(False)
+        await parts.telemetry.close()
+        parts.watches.close()
+
+
+def _allow_many_connections() -> None:
+    """Take as many open files as the host gives: each agent is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _spare_collections() -> None:
+    """Keep the collector from looking at everything ever again: that stops the loop for 0.1 s."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 1_000)
+
+
+def _tell_ready(asked: Served, parts: Parts, notify: ServiceNotify, port: int) -> None:
+    address = f"{asked.listen.rpartition(':')[0]}:{port}"
+    metrics = parts.metrics_address
+    facts = {"listen": address, "metrics": metrics, "replica": asked.replica, "pid": os.getpid()}
+    _log.info("serving", extra=facts | {"tls": asked.tls_dir is not None})
+    notify.ready(f"serving on {address}")
+    if asked.as_json:
+        print_json(facts, in_one_line=True)
+
+
+@asynccontextmanager
+async def _background(parts: Parts, notify: ServiceNotify) -> AsyncIterator[None]:
+    """Run what goes on beside the calls; one that fails is a fault of ours, and logged as one."""
+    stopping = asyncio.Event()
+    control = asyncio.create_task(parts.control.run(stopping))
+    tasks = [
+        asyncio.create_task(parts.loop_lag.watch()),
+        asyncio.create_task(parts.housekeeping.run()),
+        asyncio.create_task(_tell_health(parts)),
+    ]
+    if notify.watchdog_s is not None:
+        tasks.append(asyncio.create_task(_feed_watchdog(notify, notify.watchdog_s / 3)))
+    for task in (control, *tasks):
+        task.add_done_callback(_log_failure)
+    try:
+        yield
+    finally:
+        stopping.set()
+        await control
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _tell_health(parts: Parts) -> None:
+    """Tell agents and load balancers when telemetry cannot be stored."""
+    failing = False
+    while True:
+        await asyncio.sleep(_HEALTH_PERIOD_S)
+        now_failing = parts.writer.figures().store_failing
+        if now_failing != failing:
+            failing = now_failing
+            await parts.server.set_serving(not failing, only=_TELEMETRY)
+
+
+async def _feed_watchdog(notify: ServiceNotify, period_s: float) -> None:
+    """Feed it from the event loop: a loop that hangs is to be restarted."""
+    while True:
+        notify.alive()
+        await asyncio.sleep(period_s)
+
+
+def _log_failure(task: "asyncio.Task[None]") -> None:
+    if not task.cancelled() and task.exception() is not None:
+        _log.error("a background task failed", exc_info=task.exception())
+
+
+@contextmanager
+def _only_daemon_of(store_url: str) -> Iterator[None]:
+    """Keep other daemons away from a SQLite file: its sessions are known to one process only."""
+    if not store_url.startswith("sqlite:///"):
+        yield
+        return
+    path = Path(store_url.removeprefix("sqlite:///") + ".lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("w")
+    except OSError as error:
+        raise OutsideWorldError(f"cannot write {path}: {error.strerror}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OutsideWorldError(
+                f"another daemon uses {store_url}; stop it, or give several daemons one "
+                "postgresql:// store"
+            ) from None
+        yield

@@ -1,0 +1,146 @@
+"""`spotwright serve`: the daemon."""
+
+import ipaddress
+import re
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spotwright.cli.config import read_config
+from spotwright.cli.extras import needs_extra
+from spotwright.cli.goal_flags import read_flag
+from spotwright.cli.options import AsJson
+from spotwright.domain.errors import BadInputError
+from spotwright.domain.units import parse_duration_s
+
+_ADDRESS = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^\s\[\]:]+)):(?P<port>\d{1,5})")
+_OFF = "off"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """What the flags of `serve` ask for."""
+
+    listen: str
+    store_url: str
+    tls_dir: Path | None
+    metrics: str | None  # None: off
+    metrics_per_gpu: bool
+    history_dir: Path | None  # None: off
+    raw_window_s: float
+    replica: str
+    catalog_file: Path | None
+    as_json: bool
+
+
+def serve(
+    *,
+    listen: Annotated[
+        str, typer.Option(help="Where to listen; off loopback only with --tls-dir.")
+    ] = "127.0.0.1:7443",
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="sqlite:///FILE, or postgresql://... for several daemons.",
+            show_default="a SQLite file in the data folder",
+        ),
+    ] = None,
+    tls_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Certificates, made by `certs init`.")
+    ] = None,
+    metrics: Annotated[
+        str, typer.Option(metavar="HOST:PORT|off", help="Where Prometheus reads /metrics.")
+    ] = "127.0.0.1:9464",
+    metrics_per_gpu: Annotated[
+        bool, typer.Option("--metrics-per-gpu", help="Also series for each GPU; many.")
+    ] = False,
+    history: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR|off",
+            help="Where samples go as Parquet files.",
+            show_default="history beside the store; off with PostgreSQL",
+        ),
+    ] = None,
+    raw_window: Annotated[str, typer.Option(help="How long raw samples can be asked for.")] = "30m",
+    replica: Annotated[
+        str | None, typer.Option(help="Name of this daemon among others.", show_default="host-port")
+    ] = None,
+    catalog_file: Annotated[
+        Path | None, typer.Option("--catalog", help="Snapshot file instead of the usual one.")
+    ] = None,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+    log_text: Annotated[bool, typer.Option("--log-text", help="Logs for people.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Serve plans, jobs and telemetry over gRPC until SIGTERM or Ctrl-C.
+
+    On loopback without --tls-dir whoever has an account on this host may do everything. Elsewhere
+    every caller needs a certificate, and people a token.
+
+    \b
+    spotwright serve
+    spotwright serve --listen 0.0.0.0:7443 --tls-dir /etc/spotwright/tls
+    spotwright serve --store postgresql://spotwright@db/spotwright --replica a
+    """
+    host, port = parse_address("--listen", listen)
+    if not is_loopback(host) and tls_dir is None:
+        raise BadInputError(
+            f"--listen {listen} is not loopback, and there is no plaintext beyond it: make "
+            f"certificates with `spotwright certs init --dir DIR --host {host}`, "
+            "and give --tls-dir DIR"
+        )
+    if log_level.lower() not in ("debug", "info", "warning", "error"):
+        raise BadInputError(f"--log-level: debug, info, warning or error, got {log_level!r}")
+    if metrics != _OFF:
+        parse_address("--metrics", metrics)
+    store_url = store or f"sqlite:///{read_config().data_dir / 'daemon.db'}"
+    asked = Served(
+        listen=listen,
+        store_url=store_url,
+        tls_dir=tls_dir,
+        metrics=None if metrics == _OFF else metrics,
+        metrics_per_gpu=metrics_per_gpu,
+        history_dir=_history_dir(history, store_url),
+        raw_window_s=read_flag("--raw-window", parse_duration_s, raw_window),
+        replica=replica or f"{socket.gethostname()}-{port}",
+        catalog_file=catalog_file,
+        as_json=as_json,
+    )
+    with needs_extra("daemon", "serve"):
+        from spotwright.cli.daemon.run import run_daemon  # noqa: PLC0415
+        from spotwright.cli.daemon.structured_log import set_up_logging  # noqa: PLC0415
+    set_up_logging(level=log_level, as_json=not log_text)
+    run_daemon(asked)
+
+
+def parse_address(flag: str, text: str) -> tuple[str, int]:
+    """Read HOST:PORT, or raise BadInputError that names the flag."""
+    found = _ADDRESS.fullmatch(text)
+    if found is None or int(found["port"]) > 65535:
+        raise BadInputError(f"{flag}: write HOST:PORT, such as 127.0.0.1:7443, got {text!r}")
+    return found["six"] or found["host"], int(found["port"])
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this one as seen only from itself."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _history_dir(flag: str | None, store_url: str) -> Path | None:
+    if flag == _OFF:
+        return None
+    if flag is not None:
+        return Path(flag)
+    if not store_url.startswith("sqlite:///"):
+        return None
+    return Path(store_url.removeprefix("sqlite:///")).parent / "history"
