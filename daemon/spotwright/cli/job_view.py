@@ -1,0 +1,143 @@
+"""Jobs, their events and reports, for people and as JSON."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from spotwright.cli.terminal import print_table
+from spotwright.domain.job_run import Event, JobRun
+from spotwright.domain.units import format_duration, format_usd
+
+if TYPE_CHECKING:
+    from spotwright.usecases.job_report import JobReport, ReportLine
+
+JOB_COLUMNS = ("job", "state", "progress>", "running for>", "created (UTC)", "controller")
+
+
+def job_json(job: JobRun) -> dict[str, Any]:
+    """Return a job as JSON; what is not known is null."""
+    return {key: _plain(value) for key, value in asdict(job).items()}
+
+
+def event_json(event: Event) -> dict[str, Any]:
+    """Return an event as JSON."""
+    return {key: _plain(value) for key, value in asdict(event).items()}
+
+
+def report_json(report: "JobReport") -> dict[str, Any]:
+    """Return a report as JSON."""
+    lines = {
+        line.figure: {"planned": line.planned, "measured": line.measured} for line in report.lines
+    }
+    return {"job": job_json(report.job), "figures": lines}
+
+
+def job_row(job: JobRun, now: datetime) -> tuple[str, ...]:
+    """Return a job as a row of JOB_COLUMNS."""
+    return (
+        job.job_id,
+        job.state,
+        fraction_text(job.progress_fraction),
+        _elapsed_text(job, now),
+        _time_text(job.create_time),
+        job.controller or "-",
+    )
+
+
+def print_job(job: JobRun, now: datetime) -> None:
+    """Print everything about one job."""
+    progress = job.progress
+    print_table(
+        ("fact", "value"),
+        [
+            ("job", job.job_id),
+            ("name", job.name),
+            ("plan", job.plan_id),
+            ("state", job.state),
+            ("progress", fraction_text(job.progress_fraction)),
+            ("samples", _count_text(progress.samples)),
+            ("steps", _count_text(progress.steps)),
+            ("loss", "-" if progress.loss is None else f"{progress.loss:.5g}"),
+            ("created", _time_text(job.create_time)),
+            ("started", _time_text(job.start_time)),
+            ("ended", _time_text(job.end_time)),
+            ("running for", _elapsed_text(job, now)),
+            ("controller", job.controller or "-"),
+        ],
+    )
+
+
+def event_line(event: Event) -> str:
+    """Return an event in one line."""
+    return f"{_time_text(event.time)}  {event.kind:<20} {event.text}"
+
+
+def job_line(job: JobRun) -> str:
+    """Return where a job stands in one line."""
+    progress = fraction_text(job.progress_fraction)
+    figures = [
+        f"{name} {_count_text(value)}"
+        for name, value in (("samples", job.progress.samples), ("steps", job.progress.steps))
+        if value is not None
+    ]
+    if job.progress.loss is not None:
+        figures.append(f"loss {job.progress.loss:.5g}")
+    details = f" ({', '.join(figures)})" if figures else ""
+    return f"{_time_text(job.update_time)}  {job.job_id} {job.state}, progress {progress}{details}"
+
+
+def report_rows(report: "JobReport") -> Sequence[tuple[str, ...]]:
+    """Return a report as rows: figure, planned, measured, difference."""
+    return [_report_row(line) for line in report.lines]
+
+
+def fraction_text(fraction: float | None) -> str:
+    """Print a share as percent."""
+    return "-" if fraction is None else f"{fraction:.1%}"
+
+
+def _report_row(line: "ReportLine") -> tuple[str, ...]:
+    name, text = _figure(line.figure)
+    planned, measured = (
+        "-" if value is None else text(value) for value in (line.planned, line.measured)
+    )
+    return name, planned, measured, _difference(line)
+
+
+def _figure(figure: str) -> tuple[str, Callable[[float], str]]:
+    """Return a figure's name for people, and how its values are printed."""
+    units: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+        ("_per_s", "/s", lambda value: f"{value:,.1f}"),
+        ("_usd", "", format_usd),
+        ("_s", "", format_duration),
+        ("_fraction", "", fraction_text),
+    )
+    for ending, shown, text in units:
+        if figure.endswith(ending):
+            return figure.removesuffix(ending).replace("_", " ") + shown, text
+    return figure, lambda value: f"{value:,.6g}"
+
+
+def _difference(line: "ReportLine") -> str:
+    if line.planned is None or line.measured is None or line.planned == 0:
+        return "-"
+    return f"{line.measured / line.planned - 1:+.1%}"
+
+
+def _elapsed_text(job: JobRun, now: datetime) -> str:
+    if job.start_time is None:
+        return "-"
+    return format_duration(max(0.0, ((job.end_time or now) - job.start_time).total_seconds()))
+
+
+def _count_text(count: float | None) -> str:
+    return "-" if count is None else f"{count:,.0f}"
+
+
+def _time_text(time: datetime | None) -> str:
+    return "-" if time is None else f"{time:%Y-%m-%d %H:%M:%S}"
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value

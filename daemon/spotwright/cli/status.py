@@ -1,0 +1,99 @@
+"""`spotwright status`: a daemon, its agents and its jobs, right now."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spotwright.cli.agent_view import AGENT_COLUMNS, agent_json, agent_row
+from spotwright.cli.daemon_access import daemon_access
+from spotwright.cli.job_view import JOB_COLUMNS, job_json, job_row
+from spotwright.cli.jobs import read_jobs
+from spotwright.cli.options import AsJson, Daemon, TlsDir
+from spotwright.cli.terminal import console, print_json, print_table
+from spotwright.domain.errors import DaemonUnavailableError
+from spotwright.domain.job_run import JobRun, JobState
+
+if TYPE_CHECKING:
+    from spotwright.client import Client
+    from spotwright.client.agent_calls import AgentStatus
+
+_SERVICES = ("CatalogService", "PlannerService", "JobService", "TelemetryService")
+_OPEN_STATES = tuple(state for state in JobState if not state.has_ended)
+_PAGE = 1000
+_MOST_JOBS = 1000
+
+
+def status(
+    *,
+    job: Annotated[str | None, typer.Option(metavar="JOB_ID", help="Only this job.")] = None,
+    daemon: Daemon = None,
+    tls_dir: TlsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the daemon's health, its agents with their latest figures, and jobs under way."""
+    access = daemon_access(daemon, tls_dir)
+    with access.open() as client:
+        services = _health(client)
+        jobs = [client.get_job(job)] if job else _open_jobs(client)
+        agents = _agents(client, job or "")
+    if as_json:
+        print_json(
+            {
+                "daemon": access.address,
+                "services": services,
+                "agents": [agent_json(agent) for agent in agents],
+                "jobs": [job_json(job) for job in jobs],
+            }
+        )
+        return
+    _print_status(access.address, services, agents, jobs)
+
+
+def _health(client: "Client") -> dict[str, str]:
+    """Return how each service is; a daemon that does not answer at all is an error."""
+    client.check_health()
+    return {name: _service_health(client, name) for name in _SERVICES}
+
+
+def _service_health(client: "Client", name: str) -> str:
+    try:
+        return "serving" if client.check_health(f"spotwright.v1.{name}") else "not serving"
+    except DaemonUnavailableError:  # it answers, but has no such service
+        return "absent"
+
+
+def _open_jobs(client: "Client") -> list[JobRun]:
+    jobs, _ = read_jobs(client, states=_OPEN_STATES, limit=_MOST_JOBS)
+    return jobs
+
+
+def _agents(client: "Client", job_id: str) -> "list[AgentStatus]":
+    agents: list[AgentStatus] = []
+    token = ""
+    while True:
+        page = client.list_agents(job_id=job_id, page_size=_PAGE, page_token=token)
+        agents += page.agents
+        token = page.next_page_token
+        if not token:
+            return agents
+
+
+def _print_status(
+    address: str, services: dict[str, str], agents: "list[AgentStatus]", jobs: list[JobRun]
+) -> None:
+    out, now = console(), datetime.now(UTC)
+    told = ", ".join(
+        f"{name.removesuffix('Service').lower()} {how}" for name, how in services.items()
+    )
+    out.print(f"daemon {address}: {told}")
+    out.print()
+    if agents:
+        print_table(AGENT_COLUMNS, [agent_row(agent, now) for agent in agents])
+    else:
+        out.print("no agents")
+    out.print()
+    if jobs:
+        print_table(JOB_COLUMNS, [job_row(job, now) for job in jobs])
+    else:
+        out.print("no jobs under way")
