@@ -1,5 +1,6 @@
 """The daemon's systemd unit, judged by systemd itself."""
 
+import re
 import subprocess
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -51,7 +52,7 @@ def test_the_unit_is_exposed_to_little(unit: Path) -> None:
 def test_the_flags_of_the_unit_are_flags_of_serve() -> None:
     lines = UNIT.read_text(encoding="utf-8").splitlines()
     example = next(line for line in lines if line.startswith("#   SERVE_FLAGS="))
-    flags = [word for word in example.split() if word.startswith("--")]
+    flags = re.findall(r"--[a-z-]+", example)
     told = subprocess.run(
         [SPOTWRIGHT, "serve", "--help"], capture_output=True, text=True, check=True
     )
