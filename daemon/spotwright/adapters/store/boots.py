@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, bindparam, func, select, tuple_, update
 
 from spotwright.adapters.store.database import Database
+from spotwright.adapters.store.prepared_statement import PreparedStatement
 from spotwright.adapters.store.tables import agent_boots
 from spotwright.domain.telemetry import ReceivedBatch
 
@@ -19,19 +20,16 @@ _FIND = (
     .order_by(_BOOTS.agent_id, _BOOTS.boot_id)  # so that two replicas never wait for each other
     .with_for_update()
 )
-ADVANCE = (  # given as rows of `moves`
-    update(agent_boots)
-    .where(_BOOTS.boot_number == bindparam("number"))
-    .values(
-        last_sequence=bindparam("to_sequence"),
-        dropped_sample_count=_BOOTS.dropped_sample_count + bindparam("dropped"),
-        last_seen_unix_ms=bindparam("seen"),
-        clock_skew_s=bindparam("skew"),
-        latest_sample=func.coalesce(bindparam("sample"), _BOOTS.latest_sample),
-        latest_step=func.coalesce(bindparam("step"), _BOOTS.latest_step),
-        faults=func.coalesce(bindparam("new_faults"), _BOOTS.faults),
-    )
-)
+_MOVE_COLUMNS = {
+    "number": _BOOTS.boot_number,
+    "to_sequence": _BOOTS.last_sequence,
+    "dropped": _BOOTS.dropped_sample_count,
+    "seen": _BOOTS.last_seen_unix_ms,
+    "skew": _BOOTS.clock_skew_s,
+    "sample": _BOOTS.latest_sample,
+    "step": _BOOTS.latest_step,
+    "new_faults": _BOOTS.faults,
+}
 
 
 class Mark(NamedTuple):
@@ -63,6 +61,25 @@ def new_boot(name: BootName) -> dict[str, Any]:
         "dropped_sample_count": 0,
         "clock_skew_s": 0.0,
     }
+
+
+def prepare_moves(database: Database) -> PreparedStatement:
+    """Return the statement that takes what `moves` returns."""
+    move = database.given_rows(_MOVE_COLUMNS).value
+    advance = (
+        update(agent_boots)
+        .where(_BOOTS.boot_number == move["number"])
+        .values(
+            last_sequence=move["to_sequence"],
+            dropped_sample_count=_BOOTS.dropped_sample_count + move["dropped"],
+            last_seen_unix_ms=move["seen"],
+            clock_skew_s=move["skew"],
+            latest_sample=func.coalesce(move["sample"], _BOOTS.latest_sample),
+            latest_step=func.coalesce(move["step"], _BOOTS.latest_step),
+            faults=func.coalesce(move["new_faults"], _BOOTS.faults),
+        )
+    )
+    return database.prepare(advance)
 
 
 def moves(batches: Iterable[ReceivedBatch], marks: dict[BootName, Mark]) -> list[dict[str, Any]]:

@@ -2,9 +2,10 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -25,7 +26,7 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, InterfaceError,
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from spotwright.adapters.store.prepared_statement import PreparedStatement
+from spotwright.adapters.store.prepared_statement import GivenRows, PreparedStatement, Upsert
 from spotwright.domain.errors import BadInputError, StoreUnavailableError
 
 _WAY_OUT = "give sqlite:///PATH or postgresql://USER@HOST/DATABASE"
@@ -41,8 +42,6 @@ _PASSING_SQLITE = {
 _READ_ONLY_SQLSTATE = "25006"  # a server that became a stand-by
 _WRITE = "spotwright_write"
 _CONNECT_TIMEOUT_S = 5
-
-Upsert = sqlite.Insert | postgresql.Insert
 
 
 class Database:
@@ -69,6 +68,11 @@ class Database:
     def insert(self, table: Table) -> Upsert:
         """Start an INSERT that can say what to do about rows that are there already."""
         return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
+
+    def given_rows(self, columns: Mapping[str, ColumnElement[Any]]) -> GivenRows:
+        """Return rows that a prepared statement will be given, with the types of these columns."""
+        types = {name: column.type for name, column in columns.items()}
+        return GivenRows(types, is_sqlite=self.is_sqlite)
 
     def prepare(self, statement: Insert | Update) -> PreparedStatement:
         """Compile a statement that runs for many rows at a time."""
@@ -118,13 +122,17 @@ class Database:
         except DataError as error:
             raise BadInputError(f"this cannot be stored: {error.orig}") from error
         except DBAPIError as error:
+            if getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+                raise BadInputError(f"{self.name} is not a database; {_WAY_OUT}") from error
             if not _passes(error):
                 raise
             raise StoreUnavailableError(f"store {self.name}: {error.orig}") from error
 
     def _sqlite_engine(self) -> Engine:
         _make_folder(self._url)
-        engine = create_engine(self._url, connect_args={"timeout": self._timeout_s})
+        engine = create_engine(
+            self._url, connect_args={"timeout": self._timeout_s}, hide_parameters=True
+        )
 
         @event.listens_for(engine, "connect")
         def _on_connect(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
@@ -147,6 +155,7 @@ class Database:
             self._url.set(drivername="postgresql+psycopg"),
             pool_pre_ping=True,  # after the server came back, old connections are not used
             pool_timeout=self._timeout_s,
+            hide_parameters=True,  # no hash of a token in a log
             connect_args={"connect_timeout": _CONNECT_TIMEOUT_S},
         )
 
@@ -155,7 +164,8 @@ def _checked_url(text_of_url: str) -> URL:
     try:
         url = make_url(text_of_url)
     except (ArgumentError, ValueError) as error:
-        raise BadInputError(f"store {text_of_url!r} is not a URL; {_WAY_OUT}") from error
+        shown = "given" if "@" in text_of_url else repr(text_of_url)  # it may hold a password
+        raise BadInputError(f"store {shown} is not a URL; {_WAY_OUT}") from error
     if url.get_backend_name() not in ("sqlite", "postgresql"):
         raise BadInputError(f"store {url.drivername!r} is not supported; {_WAY_OUT}")
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):

@@ -9,19 +9,19 @@ import threading
 from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert
+from sqlalchemy import Connection
 
-from spotwright.adapters.store.boots import ADVANCE, BootName, Mark, lock_marks, moves
+from spotwright.adapters.store.boots import BootName, Mark, lock_marks, moves, prepare_moves
 from spotwright.adapters.store.database import Database
 from spotwright.adapters.store.notices import store_notices
 from spotwright.adapters.store.open_rollups import Drafts, OpenRollups, rows_of
+from spotwright.adapters.store.prepared_statement import PreparedStatement
 from spotwright.adapters.store.store_part import StorePart
 from spotwright.adapters.store.tables import batches as batches_table
 from spotwright.adapters.store.tables import rollups
 from spotwright.domain.telemetry import BatchKey, ReceivedBatch
 
-_COLUMNS = [column for column in batches_table.c if column.name != "row_number"]
-_KEEP_BATCHES = insert(batches_table).values({c: bindparam(c.name) for c in _COLUMNS})
+_BATCH_COLUMNS = {c.name: c for c in batches_table.c if c.name != "row_number"}
 
 
 class SqlIngest(StorePart):
@@ -31,15 +31,11 @@ class SqlIngest(StorePart):
         super().__init__(database)
         self._one_commit = threading.Lock()
         self._open_rollups = OpenRollups()
-        self._keep_batches = database.prepare(_KEEP_BATCHES)
-        self._advance = database.prepare(ADVANCE)
-        keep = database.insert(rollups)
-        self._keep_rollups = database.prepare(
-            keep.on_conflict_do_update(
-                index_elements=list(rollups.primary_key.columns),
-                set_={"document": keep.excluded.document},
-            )
+        self._advance = prepare_moves(database)
+        self._keep_batches = database.prepare(
+            database.given_rows(_BATCH_COLUMNS).into(database.insert(batches_table))
         )
+        self._keep_rollups = _prepare_rollups(database)
 
     def commit_batches(self, batches: Sequence[ReceivedBatch]) -> Set[BatchKey]:
         """Store batches for good, in one step; return those that were not stored before."""
@@ -68,6 +64,16 @@ class SqlIngest(StorePart):
         if drafts:
             self._keep_rollups.run(connection, rows_of(drafts))
         return new, drafts
+
+
+def _prepare_rollups(database: Database) -> PreparedStatement:
+    keep = database.given_rows(dict(rollups.c.items())).into(database.insert(rollups))
+    return database.prepare(
+        keep.on_conflict_do_update(
+            index_elements=list(rollups.primary_key.columns),
+            set_={"document": keep.excluded.document},
+        )
+    )
 
 
 def _beyond(marks: dict[BootName, Mark], batches: Iterable[ReceivedBatch]) -> list[ReceivedBatch]:

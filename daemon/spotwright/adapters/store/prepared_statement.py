@@ -1,27 +1,60 @@
-"""Statements of the hot path, compiled once."""
+"""Statements of the hot path: compiled once, run for many rows at a time.
 
-from collections.abc import Sequence
+SQLite takes the rows one after the other; PostgreSQL takes all of them at once, each column an
+array. Measured with 100 batches a commit, CPU for each batch: values given to the driver as they
+are, 59 us instead of 71 with SQLite; arrays, 58 us instead of 118 with PostgreSQL.
+"""
+
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Insert, Update
+from sqlalchemy import Connection, Dialect, Insert, Update, bindparam, column, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.types import TypeEngine
+
+from spotwright.adapters.store.array_text import array_text
+
+Upsert = sqlite.Insert | postgresql.Insert
+
+
+class GivenRows:
+    """Rows as a statement sees them: `value` has an expression for each of their columns."""
+
+    def __init__(self, types: Mapping[str, TypeEngine[Any]], *, is_sqlite: bool) -> None:
+        self._is_sqlite = is_sqlite
+        if is_sqlite:
+            self.value: dict[str, Any] = {n: bindparam(n, type_=t) for n, t in types.items()}
+            return
+        arrays = [bindparam(name, type_=postgresql.ARRAY(kind)) for name, kind in types.items()]
+        rows = func.unnest(*arrays).table_valued(*(column(n, t) for n, t in types.items()))
+        self.value = dict(rows.render_derived(name="given").c.items())
+
+    def into(self, insert: Upsert) -> Upsert:
+        """Make an INSERT of them."""
+        if self._is_sqlite:
+            return insert.values(self.value)
+        return insert.from_select(list(self.value), select(*self.value.values()))
 
 
 class PreparedStatement:
-    """A statement for many rows: values go to the driver as they are.
-
-    Measured with 100 batches a commit: SQLAlchemy's own way takes 8 us more for each row.
-    """
+    """A statement over GivenRows."""
 
     def __init__(self, statement: Insert | Update, dialect: Dialect) -> None:
         compiled = statement.compile(dialect=dialect)
         self._sql = str(compiled)
-        self._order = getattr(compiled, "positiontup", None)  # None: values go by name
+        self._positions: list[str] | None = getattr(compiled, "positiontup", None)
+        self._kinds: dict[str, type] = {}
+        if self._positions is None:
+            arrays: dict[str, Any] = {name: bind.type for name, bind in compiled.binds.items()}
+            self._kinds = {name: array.item_type.python_type for name, array in arrays.items()}
 
-    def run(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
-        """Run it for each row, and there must be one."""
-        if self._order is None:
-            connection.exec_driver_sql(self._sql, list(rows))
-        else:
-            values = itemgetter(*self._order)
+    def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Run it for these rows, at least one."""
+        if self._positions is not None:
+            values = itemgetter(*self._positions)
             connection.exec_driver_sql(self._sql, [values(row) for row in rows])
+        else:
+            values_of = {name: [row[name] for row in rows] for name in self._kinds}
+            texts = {name: array_text(values_of[name], kind) for name, kind in self._kinds.items()}
+            connection.exec_driver_sql(self._sql, texts)
