@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -37,10 +37,18 @@ from spotwright.v1 import telemetry_pb2 as v1
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
-_SWEEP_S, _COMMANDS_S = 3.0, 0.5
-_IDLE_BATCHES, _IDLE_EXTRA_S = 3, 60.0
+_COMMANDS_S = 0.5
 _LAST_ACKS_S = 2.0
-_USUAL_SAMPLING = v1.Sampling(interval_s=1.0, batch_s=5.0)
+
+
+class SessionTimes(NamedTuple):
+    """How often agents send, and what is done about those that do not."""
+
+    interval_s: float = 1.0  # between samples
+    batch_s: float = 5.0
+    silent_batches: int = 3  # a session ends after so many that did not come
+    silent_extra_s: float = 60.0  # and this
+    sweep_s: float = 3.0  # between looks for silent and replaced sessions
 
 
 class TelemetryIngest:
@@ -53,11 +61,10 @@ class TelemetryIngest:
         *,
         replica: str,
         clock: Callable[[], float] = time.time,
-        idle_extra_s: float = _IDLE_EXTRA_S,
-        sweep_s: float = _SWEEP_S,
+        times: SessionTimes = SessionTimes(),  # noqa: B008
     ) -> None:
         self._store, self._writer, self._replica, self._clock = store, writer, replica, clock
-        self._idle_extra_s, self._sweep_s = idle_extra_s, sweep_s
+        self._times = times
         self._sessions = AgentSessions()
         self._sampling: dict[str, v1.Sampling] = {}  # what agents were told, until the daemon ends
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="telemetry-sessions")
@@ -83,7 +90,7 @@ class TelemetryIngest:
         self._writer.start(on_stored)
         self._tasks = [
             asyncio.create_task(self._pacer.run()),
-            asyncio.create_task(self._again_and_again(self._sweep, self._sweep_s)),
+            asyncio.create_task(self._again_and_again(self._sweep, self._times.sweep_s)),
             asyncio.create_task(self._again_and_again(self._deliver_commands, 0.0)),
         ]
 
@@ -114,7 +121,8 @@ class TelemetryIngest:
         if self._stopping:
             raise StatusError(stopping_status())
         facts = await _hello(context)
-        sampling = self._sampling.get(facts.agent_id, _USUAL_SAMPLING)
+        usual = v1.Sampling(interval_s=self._times.interval_s, batch_s=self._times.batch_s)
+        sampling = self._sampling.get(facts.agent_id, usual)
         session = AgentSession(facts, context, sampling=sampling)
         try:
             await self._open(session)
@@ -218,15 +226,15 @@ class TelemetryIngest:
             return
         newest = await self._in_thread(lambda: self._store.session_ids(list(mine)))
         for agent_id, session in mine.items():
-            if newest.get(agent_id, session.session_id) != session.session_id:
+            if newest.get(agent_id) != session.session_id:
                 self._writer.drop(session.session_id)
                 session.end(replaced_status(agent_id))
 
     def _end_idle_sessions(self) -> None:
-        now_s = time.monotonic()
+        now_s, times = time.monotonic(), self._times
         for session in self._sessions:
             idle_s = now_s - session.last_heard_s
-            if idle_s > _IDLE_BATCHES * session.sampling.batch_s + self._idle_extra_s:
+            if idle_s > times.silent_batches * session.sampling.batch_s + times.silent_extra_s:
                 session.end(idle_status(session.facts.agent_id, idle_s=idle_s))
 
     async def _deliver_commands(self) -> None:

@@ -23,7 +23,7 @@ from spotwright.adapters.grpc.sample_pages import (
     text_token,
     token_text,
 )
-from spotwright.adapters.grpc.telemetry_ingest import TelemetryIngest
+from spotwright.adapters.grpc.telemetry_ingest import SessionTimes, TelemetryIngest
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.telemetry import AgentRecord, QueuedCommand
 from spotwright.usecases.record_telemetry import TelemetryWriter
@@ -52,9 +52,10 @@ class TelemetryService(TelemetryServiceServicer):
         *,
         replica: str,
         clock: Callable[[], float] = time.time,
+        times: SessionTimes = SessionTimes(),  # noqa: B008
     ) -> None:
         self._store, self._clock = store, clock
-        self.ingest = TelemetryIngest(store, writer, replica=replica, clock=clock)
+        self.ingest = TelemetryIngest(store, writer, replica=replica, clock=clock, times=times)
         self._questions = ThreadPoolExecutor(2, thread_name_prefix="telemetry-questions")
         self._watch = AgentWatch(self._all_agents, self._agent_to_proto, self._questions)
 

@@ -1,0 +1,173 @@
+import threading
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager
+
+import pytest
+
+from spotwright.domain.errors import BusyError
+from spotwright.domain.telemetry import AgentFacts, BatchKey, ReceivedBatch, RollupPart
+from spotwright.usecases.record_telemetry import TelemetryWriter
+from tests.fakes.memory_telemetry_store import MemoryTelemetryStore
+
+SOON_S = 10.0
+
+
+class Heard:
+    """Notes which batches were said to be stored."""
+
+    def __init__(self) -> None:
+        self.keys: list[BatchKey] = []
+        self._changed = threading.Condition()
+
+    def __call__(self, keys: Sequence[BatchKey]) -> None:
+        with self._changed:
+            self.keys += keys
+            self._changed.notify()
+
+    def wait_for(self, count: int) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self.keys) >= count, SOON_S)
+
+    @property
+    def sequences(self) -> list[int]:
+        return [key.sequence for key in self.keys]
+
+
+def received(sequence: int, *, size_bytes: int = 10) -> ReceivedBatch:
+    part = RollupPart(start_unix_s=0, host_sample_count=1, gpu_sample_count=8)
+    return ReceivedBatch(
+        key=BatchKey("a", "b", sequence),
+        job_id="",
+        receive_unix_ms=0,
+        first_unix_ms=0,
+        last_unix_ms=0,
+        clock_skew_s=0.0,
+        document=b"x" * size_bytes,
+        parts={10: (part,), 60: (part,)},
+    )
+
+
+@pytest.fixture
+def store() -> MemoryTelemetryStore:
+    store = MemoryTelemetryStore()
+    store.open_session(AgentFacts(agent_id="a", boot_id="b"), session_id="s", replica="r")
+    return store
+
+
+@contextmanager
+def running(writer: TelemetryWriter, heard: Heard) -> Iterator[None]:
+    writer.start(heard)
+    try:
+        yield
+    finally:
+        writer.stop()
+
+
+def test_batches_that_come_together_are_committed_together(store: MemoryTelemetryStore) -> None:
+    writer, heard = TelemetryWriter(store, commit_interval_s=0.2), Heard()
+    with running(writer, heard):
+        for sequence in range(1, 11):
+            writer.put(received(sequence), session_id="s")
+        heard.wait_for(10)
+
+    assert heard.sequences == list(range(1, 11))
+    assert writer.figures().commits == 1
+    assert (writer.figures().batches_stored, writer.figures().rows_stored) == (10, 80)
+
+
+def test_a_full_group_does_not_wait(store: MemoryTelemetryStore) -> None:
+    writer, heard = TelemetryWriter(store, commit_interval_s=60.0, max_commit_batches=2), Heard()
+    with running(writer, heard):
+        writer.put(received(1), session_id="s")
+        writer.put(received(2), session_id="s")
+        heard.wait_for(2)
+
+
+def test_a_batch_stored_before_is_told_and_counted_as_a_duplicate(
+    store: MemoryTelemetryStore,
+) -> None:
+    writer, heard = TelemetryWriter(store, commit_interval_s=0.01), Heard()
+    with running(writer, heard):
+        writer.put(received(1), session_id="s")
+        heard.wait_for(1)
+        writer.put(received(1), session_id="s")
+        heard.wait_for(2)
+
+    assert (writer.figures().batches_stored, writer.figures().duplicates) == (1, 1)
+
+
+def test_a_store_that_comes_back_gets_everything_that_waited(store: MemoryTelemetryStore) -> None:
+    writer, heard = TelemetryWriter(store, commit_interval_s=0.01), Heard()
+    store.fails = True
+    with running(writer, heard):
+        writer.put(received(1), session_id="s")
+        writer.put(received(2), session_id="s")
+        _wait_until_failing(writer)
+        assert not heard.keys
+        store.fails = False
+        heard.wait_for(2)
+
+    assert not writer.figures().store_failing
+    assert [row.key.sequence for row in store.rows] == [1, 2]
+
+
+def test_stopping_stores_what_waits(store: MemoryTelemetryStore) -> None:
+    writer, heard = TelemetryWriter(store, commit_interval_s=60.0), Heard()
+    with running(writer, heard):
+        writer.put(received(1), session_id="s")
+
+    assert heard.sequences == [1]
+
+
+def test_stopping_gives_up_on_a_store_that_stays_away(store: MemoryTelemetryStore) -> None:
+    writer, heard = TelemetryWriter(store, commit_interval_s=0.01), Heard()
+    store.fails = True
+    writer.start(heard)
+    writer.put(received(1), session_id="s")
+    _wait_until_failing(writer)
+
+    writer.stop(flush_s=0.05)
+
+    assert not heard.keys
+
+
+def test_more_bytes_than_may_wait_are_refused(store: MemoryTelemetryStore) -> None:
+    writer, heard = TelemetryWriter(store, commit_interval_s=60.0, max_queue_bytes=100), Heard()
+    with running(writer, heard):
+        writer.put(received(1, size_bytes=100), session_id="s")
+        with pytest.raises(BusyError, match="1 batches wait"):
+            writer.put(received(2), session_id="s")
+
+
+def test_batches_of_a_dropped_session_are_not_stored(store: MemoryTelemetryStore) -> None:
+    writer, heard = TelemetryWriter(store, commit_interval_s=60.0), Heard()
+    with running(writer, heard):
+        writer.put(received(1), session_id="older")
+        writer.drop("older")
+        writer.put(received(2), session_id="newer")
+
+    assert heard.sequences == [2]
+
+
+def test_a_batch_that_the_store_chokes_on_does_not_stop_the_others() -> None:
+    class Choking(MemoryTelemetryStore):
+        def commit_batches(self, batches: Sequence[ReceivedBatch]) -> Set[BatchKey]:
+            if any(batch.key.sequence == 2 for batch in batches):
+                raise ZeroDivisionError("a fault of the store")
+            return super().commit_batches(batches)
+
+    store, heard = Choking(), Heard()
+    store.open_session(AgentFacts(agent_id="a", boot_id="b"), session_id="s", replica="r")
+    writer = TelemetryWriter(store, commit_interval_s=60.0)
+    with running(writer, heard):
+        for sequence in (1, 2, 3):
+            writer.put(received(sequence), session_id="s")
+
+    assert heard.sequences == [1, 3]
+    assert writer.figures().refused == 1
+
+
+def _wait_until_failing(writer: TelemetryWriter) -> None:
+    pause = threading.Event()
+    while not writer.figures().store_failing:
+        pause.wait(0.01)
