@@ -14,6 +14,8 @@ import pytest
 
 from spotwright.adapters.grpc.errors import make_status
 from tests.cli.command import spotwright_here
+from tests.cli.small_job import small_job, told_plan
+from tests.daemon_process import running_daemon
 from tests.examples.canned_daemon import CannedDaemon, infeasible, planned, serving
 from tests.outside_tools import require_tool
 
@@ -52,6 +54,57 @@ def run(
         timeout=60,
         env=environment,
     )
+
+
+@pytest.fixture(scope="module")
+def real_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_daemon(tmp_path_factory.mktemp("daemon")) as daemon:
+        yield daemon.address
+
+
+def test_a_real_daemon_gives_the_plan_that_the_command_line_makes(
+    built: Path, real_address: str, tmp_path: Path
+) -> None:
+    job = small_job(tmp_path)
+
+    done = run(built, "plan.js", job, "--daemon", real_address, "--json")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    told, expected = json.loads(done.stdout), told_plan(job)
+    assert len(told) >= 8
+    assert told == {key: expected[key] for key in told}
+
+
+def test_a_real_daemon_says_what_would_make_a_plan_possible(
+    built: Path, real_address: str, tmp_path: Path
+) -> None:
+    job = small_job(tmp_path)
+    hurried = job.read_text(encoding="utf-8").replace("deadline: 60h", "deadline: 1h")
+    job.write_text(hurried, encoding="utf-8")
+
+    done = run(built, "plan.js", job, "--daemon", real_address, "--json")
+
+    in_process = spotwright_here("plan", job, "--json")
+    expected = json.loads(in_process.stdout)
+    told = json.loads(done.stdout)
+    assert (done.returncode, in_process.returncode) == (3, 3)
+    assert told == {key: expected[key] for key in told}
+    changes = [line for line in in_process.stderr.splitlines() if line.startswith("  change ")]
+    assert changes
+    assert [line for line in changes if line not in done.stderr.splitlines()] == []
+
+
+def test_a_real_daemon_complains_about_the_line_of_a_job_file(
+    built: Path, real_address: str, tmp_path: Path
+) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text("name: x\nworklaod: {}\n", encoding="utf-8")
+
+    done = run(built, "plan.js", job, "--daemon", real_address)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{job}:2:" in done.stderr
+    assert "status INVALID_ARGUMENT, reason JOB_FILE" in done.stderr
 
 
 @pytest.fixture
