@@ -4,24 +4,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from spotwright.cli.asking import planner_to_ask
 from spotwright.cli.config import read_config
 from spotwright.cli.extras import needs_extra
-from spotwright.cli.options import AsJson, CatalogFile
-from spotwright.cli.sources import age_text, open_catalog, open_job, snapshot_store
+from spotwright.cli.options import AsJson, CatalogFile, Daemon, TlsDir
+from spotwright.cli.sources import Jobs, age_text, read_document, snapshot_store
 from spotwright.cli.terminal import note, print_json, print_table
 from spotwright.domain.errors import BadInputError, OutsideWorldError
 from spotwright.domain.hardware import Cloud, InstanceType
 from spotwright.domain.offer import Market, Offer, OfferQuery
 from spotwright.domain.units import parse_gib, parse_usd
 from spotwright.usecases.list_offers import worker_offers
+from spotwright.usecases.ports import OfferSource
 from spotwright.usecases.refresh_catalog import refresh_catalog
-
-if TYPE_CHECKING:
-    from spotwright.adapters.catalog.catalog import Catalog
 
 app = typer.Typer(help="Show instance types and prices, or refresh them.", no_args_is_help=True)
 
@@ -43,6 +42,8 @@ def list_offers(
     retired: Annotated[bool, typer.Option("--retired", help="Also types of the past.")] = False,
     cloud: Annotated[Cloud, typer.Option(help="Whose offers.")] = Cloud.AWS,
     catalog_file: CatalogFile = None,
+    daemon: Daemon = None,
+    tls_dir: TlsDir = None,
     as_json: AsJson = False,
 ) -> None:
     """List offers, cheapest first."""
@@ -63,13 +64,15 @@ def list_offers(
     )
     if job is not None:
         _only_job(query)
-        opened = open_job(job, catalog_file=catalog_file)
-        catalog = opened.catalog
-        offers = worker_offers(opened.job, catalog, now=datetime.now(UTC))
-    else:
-        catalog = open_catalog(cloud, file=catalog_file)
-        offers = catalog.offers(query)
-    _print_offers(catalog, offers, as_json=as_json)
+    with planner_to_ask(daemon=daemon, tls_dir=tls_dir, catalog_file=catalog_file) as planner:
+        if job is not None:
+            opened = Jobs(planner.catalog).open(read_document(job))
+            catalog = opened.catalog
+            offers = worker_offers(opened.job, catalog, now=datetime.now(UTC))
+        else:
+            catalog = planner.catalog(cloud)
+            offers = catalog.offers(query)
+        _print_offers(catalog, offers, as_json=as_json)
 
 
 @app.command("show")
@@ -78,13 +81,16 @@ def show(
     *,
     cloud: Annotated[Cloud, typer.Option(help="Whose type.")] = Cloud.AWS,
     catalog_file: CatalogFile = None,
+    daemon: Daemon = None,
+    tls_dir: TlsDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Show one instance type: its hardware, and where it is offered."""
-    catalog = open_catalog(cloud, file=catalog_file)
-    instance_type = catalog.instance_type(name)
-    offers = catalog.offers(OfferQuery(cloud=cloud, instance_types=frozenset({name})))
-    gpu = catalog.gpu(instance_type.gpu_name) if instance_type.gpu_name else None
+    with planner_to_ask(daemon=daemon, tls_dir=tls_dir, catalog_file=catalog_file) as planner:
+        catalog = planner.catalog(cloud)
+        instance_type = catalog.instance_type(name)
+        offers = catalog.offers(OfferQuery(cloud=cloud, instance_types=frozenset({name})))
+        gpu = catalog.gpu(instance_type.gpu_name) if instance_type.gpu_name else None
     if as_json:
         facts = asdict(instance_type) | {"gpu": asdict(gpu) if gpu else None}
         print_json(facts | _offers_json(catalog, offers))
@@ -134,7 +140,7 @@ def _only_job(query: OfferQuery) -> None:
         raise BadInputError("--job takes its filters from the job's limits: drop the others")
 
 
-def _print_offers(catalog: "Catalog", offers: Sequence[Offer], *, as_json: bool) -> None:
+def _print_offers(catalog: OfferSource, offers: Sequence[Offer], *, as_json: bool) -> None:
     if as_json:
         print_json(_offers_json(catalog, offers))
         return
@@ -200,7 +206,7 @@ def _offer_json(offer: Offer) -> dict[str, Any]:
     }
 
 
-def _offers_json(catalog: "Catalog", offers: Sequence[Offer]) -> dict[str, Any]:
+def _offers_json(catalog: OfferSource, offers: Sequence[Offer]) -> dict[str, Any]:
     return {
         "offers": [_offer_json(offer) for offer in offers],
         "catalog_time": catalog.oldest_price_time(offers).isoformat(),  # of these offers only

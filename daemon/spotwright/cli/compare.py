@@ -1,15 +1,15 @@
 """`spotwright compare`: fleets written by hand, side by side."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from spotwright.cli.extras import needs_extra
-from spotwright.cli.options import AsJson, CatalogFile, JobFile, Model
-from spotwright.cli.sources import age_text, open_job
+from spotwright.cli.asking import planner_to_ask
+from spotwright.cli.compare_view import comparison_json, print_comparison
+from spotwright.cli.options import AsJson, CatalogFile, Daemon, JobFile, Model, TlsDir
+from spotwright.cli.sources import age_text, read_document
 from spotwright.cli.terminal import note, print_json
-from spotwright.domain.errors import BadInputError, JobFileError
+from spotwright.domain.errors import BadInputError
 
 
 def compare(
@@ -20,6 +20,8 @@ def compare(
     ] = None,
     model: Model = None,
     catalog_file: CatalogFile = None,
+    daemon: Daemon = None,
+    tls_dir: TlsDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Predict several fleets and mark the cheapest that meets the goal and keeps the limits.
@@ -30,17 +32,12 @@ def compare(
     fleets = fleet or []
     if len(fleets) < 2:
         raise BadInputError("give --fleet at least twice; for one fleet there is predict")
-    if not job.exists():
-        raise JobFileError("no such file", path=str(job))
-    opened = open_job(job, catalog_file=catalog_file, model=model)
-    with needs_extra("plan", "compare"):
-        from spotwright.cli.compare_view import comparison_json, print_comparison  # noqa: PLC0415
-        from spotwright.usecases.compare_fleets import compare_fleets  # noqa: PLC0415
-    compared = compare_fleets(opened.job, fleets, opened.catalog, now=datetime.now(UTC))
-    nodes = [group for each in compared for group in each.prediction.fleet.nodes]
-    observed = opened.catalog.oldest_price_time(g.offer for g in nodes if g.offer)
+    document = read_document(job, model=model)
+    with planner_to_ask(daemon=daemon, tls_dir=tls_dir, catalog_file=catalog_file) as planner:
+        answer = planner.compare_fleets(document, fleets)
+    observed = answer.catalog_time
     if as_json:
-        print_json(comparison_json(compared) | {"catalog_time": observed.isoformat()})
+        print_json(comparison_json(answer.fleets) | {"catalog_time": observed.isoformat()})
         return
-    print_comparison(compared)
+    print_comparison(answer.fleets)
     note(f"prices of {observed:%Y-%m-%d}, {age_text(observed)}")

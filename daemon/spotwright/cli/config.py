@@ -4,6 +4,9 @@ The file is `spotwright/config.toml` in the user's configuration folder:
 
     catalog = "/srv/prices/aws.json"    # instead of the refreshed or bundled snapshot
     data_dir = "/var/lib/spotwright"    # where `catalog refresh` keeps its snapshot
+    daemon = "plans.example.org:7443"   # who answers plan, predict, compare and catalog
+    tls_dir = "~/.config/spotwright/tls"  # ca.crt and, if you have them, client.crt and client.key
+    token = "..."                       # who you are, where it is not said by a certificate
 
 A path that begins with `~` lies in a home folder.
 """
@@ -11,10 +14,12 @@ A path that begins with `~` lies in a home folder.
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from spotwright.domain.errors import BadInputError, nearest_name
+
+_PATHS = ("catalog", "data_dir", "tls_dir")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +28,9 @@ class Config:
 
     catalog: Path | None
     data_dir: Path
+    daemon: str | None
+    tls_dir: Path | None
+    token: str | None = field(repr=False)
 
 
 def read_config(environment: Mapping[str, str] | None = None) -> Config:
@@ -32,9 +40,13 @@ def read_config(environment: Mapping[str, str] | None = None) -> Config:
     file = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "spotwright" / "config.toml"
     settings = _settings(file) | _from_environment(env)
     default_data = Path(env.get("XDG_DATA_HOME") or home / ".local" / "share") / "spotwright"
+    paths = {name: _path(settings[name], home) for name in _PATHS if name in settings}
     return Config(
-        catalog=_path(settings["catalog"], home) if "catalog" in settings else None,
-        data_dir=_path(settings["data_dir"], home) if "data_dir" in settings else default_data,
+        catalog=paths.get("catalog"),
+        data_dir=paths.get("data_dir", default_data),
+        daemon=settings.get("daemon"),
+        tls_dir=paths.get("tls_dir"),
+        token=settings.get("token"),
     )
 
 

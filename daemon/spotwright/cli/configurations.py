@@ -2,26 +2,25 @@
 
 from pathlib import Path
 
-from spotwright.adapters.measurements.read import configurations, read_table
+from spotwright.adapters.measurements.read import parse_table, table_text
 from spotwright.adapters.measurements.write import with_predictions
-from spotwright.cli.sources import JobAndCatalog
 from spotwright.cli.terminal import note, print_json, refuse_overwriting, write_text
-from spotwright.domain.questions import RowPrediction
-from spotwright.usecases.predict_configurations import predict_configurations
+from spotwright.domain.questions import JobDocument, RowPrediction
+from spotwright.usecases.planner_port import Planner
 
 
-def predict_table(opened: JobAndCatalog, configs: Path, csv: Path | None, *, as_json: bool) -> None:
+def predict_table(
+    planner: Planner, job: JobDocument, configs: Path, csv: Path | None, *, as_json: bool
+) -> None:
     """Predict every row of a file and write it with the predicted columns added."""
     if csv is not None:
-        refuse_overwriting(csv, configs, Path(opened.loaded.tree.path))
-    table = read_table(configs)
-    jobs = {opened.model: opened.job} if opened.model else opened.loaded.specs
-    predictions, warnings = predict_configurations(
-        configurations(table), jobs, opened.catalog, path=table.path
-    )
-    for warning in warnings:
+        refuse_overwriting(csv, configs, Path(job.name))
+    text = table_text(configs)
+    predicted = planner.predict_configurations(job, text, csv_name=str(configs))
+    table = parse_table(text, path=str(configs))
+    for warning in predicted.warnings:
         note(f"warning: {warning}")
-    figures = [_figures(prediction) for prediction in predictions]
+    figures = [_figures(prediction) for prediction in predicted.rows]
     if csv is not None:
         write_text(csv, with_predictions(table, figures))
         note(f"{len(figures)} rows written to {csv}")

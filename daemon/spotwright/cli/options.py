@@ -13,3 +13,13 @@ Model = Annotated[
     str | None, typer.Option("--model", help="Which workload, where a job file holds several.")
 ]
 JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="Job file (YAML).")]
+Daemon = Annotated[
+    str | None,
+    typer.Option("--daemon", metavar="HOST:PORT", help="Ask this daemon; SPOTWRIGHT_DAEMON."),
+]
+TlsDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls-dir", metavar="DIR", help="ca.crt, client.crt and client.key for --daemon."
+    ),
+]

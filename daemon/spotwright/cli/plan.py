@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from spotwright.cli.asking import planner_to_ask
 from spotwright.cli.extras import needs_extra
 from spotwright.cli.goal_flags import (
     parse_duration_or_zero,
@@ -13,11 +14,12 @@ from spotwright.cli.goal_flags import (
     read_flag,
     read_goal_flags,
 )
-from spotwright.cli.options import AsJson, CatalogFile, JobFile, Model
-from spotwright.cli.sources import open_job
+from spotwright.cli.options import AsJson, CatalogFile, Daemon, JobFile, Model, TlsDir
+from spotwright.cli.sources import read_document
 from spotwright.cli.terminal import refuse_overwriting
-from spotwright.domain.errors import BadInputError, JobFileError
+from spotwright.domain.errors import BadInputError
 from spotwright.domain.plan import Objective
+from spotwright.domain.questions import PlanQuestion
 from spotwright.domain.units import parse_duration_s
 
 _SWITCHING = "5m"
@@ -25,13 +27,10 @@ _SWITCHING = "5m"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The flags that say how to plan, and how to tell it."""
+    """What the flags ask for, and how to tell it."""
 
-    objective: Objective
-    gap_fraction: float
-    time_limit_s: float
-    existing: str | None
-    switching_s: float
+    question: PlanQuestion
+    tfvars: str | None  # a file, or - for stdout
     report: Path | None
     as_json: bool
 
@@ -59,11 +58,17 @@ def plan(
         str | None,
         typer.Option(help="Time a new node is paid for before it trains.", show_default=_SWITCHING),
     ] = None,
+    tfvars: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|-", help="Write Terraform variables; - prints them instead."),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Write a page for those who decide.")
     ] = None,
     model: Model = None,
     catalog_file: CatalogFile = None,
+    daemon: Daemon = None,
+    tls_dir: TlsDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the fleet to rent, prove how good it is, and say why.
@@ -74,28 +79,33 @@ def plan(
     spotwright plan job.yaml --deadline 4h --budget '$40'
     spotwright plan job.yaml --objective pareto --report plan.html
     spotwright plan job.yaml --existing 'g5.xlarge*3@use1-az4/spot' --switching 5m
+    spotwright plan job.yaml --tfvars fleet.auto.tfvars.json --daemon 127.0.0.1:7443
     """
     if switching is not None and existing is None:
         raise BadInputError("--switching goes with --existing FLEET")
-    goal = read_goal_flags(
-        deadline=deadline, budget=budget, confidence=confidence, target_loss=target_loss
-    )
-    asked = Asked(
+    if tfvars == "-" and as_json:
+        raise BadInputError("--json and --tfvars - both print on stdout; name a file for one")
+    question = PlanQuestion(
+        goal=read_goal_flags(
+            deadline=deadline, budget=budget, confidence=confidence, target_loss=target_loss
+        ),
         objective=objective,
         gap_fraction=read_flag("--gap", parse_inner_fraction, gap),
         time_limit_s=read_flag("--time-limit", parse_duration_s, time_limit),
-        existing=existing,
+        existing_fleet=existing,
         switching_s=read_flag("--switching", parse_duration_or_zero, switching or _SWITCHING),
-        report=report,
-        as_json=as_json,
+        with_frontier=report is not None,
+        with_rivals=report is not None,
     )
-    if not job.exists():
-        raise JobFileError("no such file", path=str(job))
-    if report is not None:
-        refuse_overwriting(report, job, catalog_file)
-        if not report.parent.is_dir() or report.is_dir():
-            raise BadInputError(f"--report: {report} cannot be written; name a file in a folder")
-    opened = open_job(job, catalog_file=catalog_file, model=model)
+    document = read_document(job, model=model)
+    tfvars_file = None if tfvars in (None, "-") else Path(str(tfvars))
+    for flag, file in (("--report", report), ("--tfvars", tfvars_file)):
+        if file is not None:
+            refuse_overwriting(file, job, catalog_file)
+            if not file.parent.is_dir() or file.is_dir():
+                raise BadInputError(f"{flag}: {file} cannot be written; name a file in a folder")
     with needs_extra("plan", "plan"):
         from spotwright.cli.planning import plan_job  # noqa: PLC0415
-    plan_job(goal.of(opened.job), opened.catalog, asked)
+    asked = Asked(question=question, tfvars=tfvars, report=report, as_json=as_json)
+    with planner_to_ask(daemon=daemon, tls_dir=tls_dir, catalog_file=catalog_file) as planner:
+        plan_job(planner, document, asked)

@@ -16,12 +16,11 @@ from spotwright.domain.plan import (
     Saving,
     SmallestChange,
 )
-from spotwright.domain.prediction import Interval
 
 
 def plan_json(plan: Plan, *, job_name: str) -> dict[str, Any]:
     """Return everything a plan says, its keys in a fixed order."""
-    p, cost = plan.prediction, cost_interval(plan)
+    p, cost = plan.prediction, plan.cost_interval_usd
     return {
         "status": plan.status,
         "objective": plan.objective,
@@ -70,15 +69,6 @@ def infeasible_json(
         },
         "catalog_time": catalog_time.isoformat(),
     }
-
-
-def cost_interval(plan: Plan) -> Interval:
-    """Return the 90 % interval of the cost; what a change of fleet costs is certain."""
-    told = plan.prediction.cost_usd
-    if told is None:
-        return Interval(plan.cost_usd, plan.cost_usd, plan.cost_usd)
-    beside_usd = plan.cost_usd - told.mid
-    return Interval(told.low + beside_usd, plan.cost_usd, told.high + beside_usd)
 
 
 def _pool_change_json(change: PoolChange) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from spotwright.adapters.report import words
 from spotwright.cli.fleet_text import fleet_text
-from spotwright.cli.plan_json import cost_interval
 from spotwright.cli.terminal import console, print_table
 from spotwright.domain.fleet import Fleet, NodeGroup, Role
 from spotwright.domain.plan import Alternative, FrontierPoint, Objective, Plan, PoolChange
@@ -50,7 +49,7 @@ def _headline(plan: Plan) -> str:
 
 
 def _figures(plan: Plan) -> list[tuple[str, str, str]]:
-    p, cost = plan.prediction, cost_interval(plan)
+    p, cost = plan.prediction, plan.cost_interval_usd
     rows = [
         ("cost", format_usd(plan.cost_usd), words.cost_range(cost)),
         ("duration", format_duration(p.duration_s.mid), _plain(words.duration_range(p.duration_s))),

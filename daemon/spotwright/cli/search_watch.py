@@ -4,11 +4,13 @@ import math
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Self
 
-from spotwright.domain.units import format_duration
+from spotwright.domain.plan import Objective
+from spotwright.domain.units import format_duration, format_usd
 from spotwright.planner.problem import SearchProgress, Watch
 
 _LINES_PER_S = 10.0
@@ -66,6 +68,12 @@ class SearchWatch:
         if self._line and now_s >= self._next_line_s:
             self._next_line_s = now_s + 1 / _LINES_PER_S
             self._line.show(progress, now_s - self._start_s)
+
+
+def watch_search(objective: Objective, time_limit_s: float) -> SearchWatch:
+    """Return who looks on at a search for the user of a terminal."""
+    figure = format_duration if objective is Objective.TIME else format_usd
+    return SearchWatch(time_limit_s=time_limit_s, figure=figure, clock=time.monotonic)
 
 
 class _ProgressLine:

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from spotwright.domain.fleet import Role
 from spotwright.domain.offer import Pool
-from spotwright.domain.prediction import Prediction
+from spotwright.domain.prediction import Interval, Prediction
 
 
 class PlanStatus(StrEnum):
@@ -127,6 +127,15 @@ class Plan:
     def __post_init__(self) -> None:
         if not self.lower_bound_usd <= self.cost_usd * (1 + 1e-9):
             raise ValueError(f"bound {self.lower_bound_usd} above cost {self.cost_usd}")
+
+    @property
+    def cost_interval_usd(self) -> Interval:
+        """The cost with its interval; what switching adds to the prediction's is certain."""
+        told = self.prediction.cost_usd
+        if told is None:
+            return Interval(self.cost_usd, self.cost_usd, self.cost_usd)
+        beside_usd = self.cost_usd - told.mid
+        return Interval(told.low + beside_usd, self.cost_usd, told.high + beside_usd)
 
     @property
     def gap_fraction(self) -> float:

@@ -38,6 +38,11 @@ class Catalog:
         )
 
     @property
+    def snapshot(self) -> Snapshot:
+        """All that it knows."""
+        return self._snapshot
+
+    @property
     def catalog_time(self) -> datetime:
         """When the oldest prices on sale were observed; those of retired types may be older."""
         return self._snapshot.catalog_time

@@ -1,7 +1,7 @@
 """From the bytes of a request to the bytes of its answer, in a process that may take its time.
 
-A reply is one byte and what follows it: a response, or the status that stands for an error. So the
-process with the event loop passes answers on without knowing what is in them.
+Everything here runs in a worker; the process with the event loop reads replies only, and imports
+nothing that computes.
 """
 
 import logging
@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import grpc
 from google.protobuf.message import DecodeError, Message
-from google.rpc import status_pb2
 
-from spotwright.adapters.grpc.errors import StatusError, make_status, status_of
+from spotwright.adapters.grpc.answers_frame import failed, responded
+from spotwright.adapters.grpc.errors import make_status, status_of
 from spotwright.adapters.grpc.messages.catalog import (
     cloud_from_proto,
     gpu_to_proto,
@@ -42,7 +42,6 @@ from spotwright.usecases.ports import OfferSource
 from spotwright.v1 import catalog_pb2, planner_pb2
 
 _log = logging.getLogger(__name__)
-_RESPONSE, _STATUS = b"\x00", b"\x01"
 
 
 class ServedCatalog(OfferSource, Protocol):
@@ -70,7 +69,7 @@ class Answers:
         kind, answer = _METHODS[method]
         try:
             message = kind.FromString(request)
-            return _RESPONSE + bytes(answer(self, message).SerializeToString())
+            return responded(answer(self, message))
         except SpotwrightError as error:
             status = status_of(error)
         except DecodeError as error:
@@ -79,7 +78,7 @@ class Answers:
             _log.exception("a request could not be answered", extra={"method": method})
             text = "the daemon failed to answer; its log says why"
             status = make_status(grpc.StatusCode.INTERNAL, text, reason=SpotwrightError.reason)
-        return _STATUS + bytes(status.SerializeToString())
+        return failed(status)
 
     def predict(self, request: planner_pb2.PredictRequest) -> planner_pb2.PredictResponse:
         """Predict one fleet."""
@@ -170,13 +169,6 @@ class Answers:
 
     def _catalog(self, cloud: str) -> ServedCatalog:
         return self._catalog_of(cloud_from_proto(cloud))
-
-
-def response_of(reply: bytes) -> bytes:
-    """Return the response that a reply holds, or raise StatusError."""
-    if reply[:1] == _RESPONSE:
-        return reply[1:]
-    raise StatusError(status_pb2.Status.FromString(reply[1:]))
 
 
 def _times(snapshot: Snapshot) -> catalog_pb2.PriceTimes:

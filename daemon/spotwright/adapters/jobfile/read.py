@@ -60,7 +60,7 @@ class LoadedJob:
 
 def read_job_file(path: Path) -> LoadedJob:
     """Read and check a job file; names of hardware are checked later, against the catalog."""
-    return parse_job(_text(path), path=str(path))
+    return parse_job(job_text(path), path=str(path))
 
 
 def parse_job(text: str, *, path: str) -> LoadedJob:
@@ -88,7 +88,8 @@ def _line_of_pin(error: PinnedPoolError, tree: YamlTree) -> int:
     return tree.line_of(("limits", "pin_pools", error.pool))
 
 
-def _text(path: Path) -> str:
+def job_text(path: Path) -> str:
+    """Return the text of a job file, as far as it can be one."""
     try:
         with path.open("rb") as file:  # a device or a pipe does not tell its size beforehand
             content = file.read(_MAX_BYTES + 1)

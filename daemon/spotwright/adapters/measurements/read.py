@@ -36,12 +36,16 @@ class Table:
 
 def read_table(path: Path) -> Table:
     """Read a CSV file and check that it has the columns every configuration needs."""
+    return parse_table(table_text(path), path=str(path))
+
+
+def table_text(path: Path) -> str:
+    """Return the text of a CSV file."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         problem = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise MeasurementsError(f"cannot be read: {problem}", path=str(path)) from error
-    return parse_table(text, path=str(path))
 
 
 def parse_table(text: str, *, path: str) -> Table:

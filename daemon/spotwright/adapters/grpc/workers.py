@@ -1,0 +1,42 @@
+"""Answers that worker processes make, as a service asks for them."""
+
+import math
+from typing import Protocol
+
+import grpc
+from google.protobuf.message import Message
+
+from spotwright.adapters.grpc.answers_frame import response_of
+
+QUICK, SEARCH = "quick", "search"  # what is answered at once, and what may take long
+_MARGIN_S = 0.25  # in which the answer travels, so that it is there before the caller gives up
+
+
+class Workers(Protocol):
+    """Processes that answer requests."""
+
+    async def run(
+        self, name: str, payload: bytes, *, lane: str, time_limit_s: float = math.inf
+    ) -> bytes:
+        """Return the reply to a request; to cancel ends the work."""
+
+
+async def answered(
+    workers: Workers,
+    method: str,
+    request: Message,
+    context: grpc.aio.ServicerContext,
+    *,
+    lane: str = QUICK,
+) -> bytes:
+    """Return the response to a request before its caller gives up, or raise StatusError."""
+    reply = await workers.run(
+        method, request.SerializeToString(), lane=lane, time_limit_s=time_left_s(context)
+    )
+    return response_of(reply)
+
+
+def time_left_s(context: grpc.aio.ServicerContext) -> float:
+    """Return how long an answer may take; infinite where the caller waits for ever."""
+    remaining_s = context.time_remaining()
+    return math.inf if remaining_s is None else max(0.0, remaining_s - _MARGIN_S)
