@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.command import spotwright, spotwright_here
+from tests.cli.command import python, spotwright, spotwright_here
 
 
 @pytest.fixture
@@ -134,3 +134,14 @@ def test_a_certificate_of_another_authority_is_marked(folder: Path) -> None:
 
     [line] = [line for line in done.stdout.splitlines() if line.startswith("agents/gpu-7")]
     assert line.rstrip().endswith("not of this authority")
+
+
+def test_without_the_daemon_extra_certs_says_what_to_install(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['cryptography'] = None; import spotwright.cli.entry as e; e.main()"
+    )
+
+    done = python(code, "certs", "show", "--dir", str(tmp_path))
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "certs needs the 'daemon' extra: pip install 'spotwright[daemon]'" in done.stderr

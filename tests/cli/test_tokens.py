@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.command import spotwright, spotwright_here
+from tests.cli.command import python, spotwright, spotwright_here
 
 
 @pytest.fixture
@@ -72,3 +72,14 @@ def test_a_wrong_request_is_exit_2_and_keeps_nothing(
     assert (done.returncode, done.stdout) == (2, "")
     assert complaint in done.stderr
     assert printed("list", "--store", store) == {"tokens": []}
+
+
+def test_without_the_daemon_extra_tokens_says_what_to_install(store: str) -> None:
+    code = (
+        "import sys; sys.modules['sqlalchemy'] = None; import spotwright.cli.entry as e; e.main()"
+    )
+
+    done = python(code, "tokens", "list", "--store", store)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "tokens needs the 'daemon' extra: pip install 'spotwright[daemon]'" in done.stderr

@@ -8,7 +8,8 @@ import logging
 import shutil
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -77,18 +78,24 @@ async def serial_shown(world: World) -> str:
     """Return the serial number that the server shows to a new connection."""
 
     def connect() -> str:
-        context = ssl.create_default_context(cafile=str(world.folder / "ca.crt"))
-        context.load_cert_chain(world.folder / "client.crt", world.folder / "client.key")
-        context.set_alpn_protocols(["h2"])
-        with (
-            socket.create_connection(("127.0.0.1", world.port), timeout=20) as plain,
-            context.wrap_socket(plain, server_hostname="localhost") as secure,
-        ):
+        with raw_connection(world) as secure:
             shown = secure.getpeercert()
         assert shown is not None
         return str(shown["serialNumber"]).lower().lstrip("0")
 
     return await asyncio.to_thread(connect)
+
+
+@contextmanager
+def raw_connection(world: World) -> Iterator[ssl.SSLSocket]:
+    context = ssl.create_default_context(cafile=str(world.folder / "ca.crt"))
+    context.load_cert_chain(world.folder / "client.crt", world.folder / "client.key")
+    context.set_alpn_protocols(["h2"])
+    with (
+        socket.create_connection(("127.0.0.1", world.port), timeout=20) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as secure,
+    ):
+        yield secure
 
 
 def test_a_client_without_a_certificate_is_refused(made_folder: Path) -> None:
@@ -265,3 +272,28 @@ def test_streams_beyond_the_limit_wait_for_their_turn(made_folder: Path) -> None
             assert await second == "agent:gpu-7"
 
     play(made_folder, scene, limits=ServerLimits(max_streams_per_connection=1))
+
+
+def test_a_client_that_pings_without_end_is_sent_away(made_folder: Path) -> None:
+    async def scene(world: World) -> None:
+        assert b"too_many_pings" in await asyncio.to_thread(last_words, world)
+
+    def last_words(world: World) -> bytes:
+        """Send HTTP/2 pings until the server says goodbye; return what it said."""
+        with raw_connection(world) as secure:
+            secure.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(kind=4))
+            said = b""
+            while frame_start(kind=7) not in said:
+                secure.sendall(frame(kind=6, payload=bytes(8)))
+                said += secure.recv(65536)
+            while received := secure.recv(65536):
+                said += received
+            return said
+
+    def frame(*, kind: int, payload: bytes = b"") -> bytes:
+        return len(payload).to_bytes(3) + bytes([kind, 0]) + bytes(4) + payload
+
+    def frame_start(*, kind: int) -> bytes:
+        return bytes([kind, 0]) + bytes(4)  # type, flags and stream 0, after the length
+
+    play(made_folder, scene)

@@ -2,13 +2,19 @@
 
 import asyncio
 import logging
+import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from secrets import token_urlsafe
+from typing import cast
 
 import grpc
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from google.rpc import error_details_pb2
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from grpc_status import rpc_status
@@ -276,6 +282,58 @@ async def services_seen(channel: grpc.aio.Channel, token: str | None) -> list[st
     )
     [listed] = [answer async for answer in answers]
     return [service.name for service in listed.list_services_response.service]
+
+
+@pytest.mark.parametrize(
+    "uris",
+    [
+        [],
+        ["spiffe://spotwright/server/daemon"],
+        ["spiffe://spotwright/admin/anna"],
+        ["spiffe://spotwright/agent"],
+        ["spiffe://elsewhere/agent/gpu-7"],
+        ["https://spotwright/agent/gpu-7"],
+        ["spiffe://spotwright/agent/gpu-7", "spiffe://spotwright/agent/gpu-8"],
+    ],
+)
+def test_a_certificate_of_ours_that_names_neither_agent_nor_client_is_unauthenticated(
+    folder: Path, tmp_path: Path, uris: list[str]
+) -> None:
+    copy = shutil.copytree(folder, tmp_path / "tls")
+    write_client(copy, uris)
+
+    async def scene(world: World) -> None:
+        async with world.channel("odd") as channel:
+            for method in (SESSION, LIST_JOBS, HEALTH):
+                found = await code_of(channel, method, token=world.token(AccessRole.ADMIN))
+                assert found is UNAUTHENTICATED
+
+    play(copy, scene)
+
+
+def write_client(folder: Path, uris: list[str]) -> None:
+    """Sign a certificate of an agent's common name and DNS name, with URIs that ours never have."""
+    ca = x509.load_pem_x509_certificate((folder / "ca.crt").read_bytes())
+    ca_key = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), password=None)
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    names = [x509.DNSName("gpu-7"), *map(x509.UniformResourceIdentifier, uris)]
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "gpu-7")]))
+        .issuer_name(ca.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+        .sign(cast(ec.EllipticCurvePrivateKey, ca_key), hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    (folder / "odd.crt").write_bytes(certificate.public_bytes(pem))
+    (folder / "odd.key").write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
 
 
 def test_a_method_that_nobody_serves_is_unimplemented(folder: Path) -> None:
