@@ -112,24 +112,29 @@ class _Looking:
 
     def __init__(self, client: "AioClient", sink: Sink, *, address: str) -> None:
         self._client, self._sink, self._address = client, sink, address
-        self._answered_once = self._is_lost = False
+        self._answered_once = False
+        self._lost_parts: set[str] = set()
         self._last_sequence = 0
 
     async def at_job(self, job_id: str) -> None:
         """Look at one job until it has ended."""
         await self._keep_on(
-            lambda: self._client.watch_job(job_id, after_sequence=self._last_sequence), self._take
+            "job",
+            lambda: self._client.watch_job(job_id, after_sequence=self._last_sequence),
+            self._take,
         )
 
     async def at_jobs(self) -> None:
         """Look at all jobs that have not ended."""
-        await self._keep_on(self._jobs, self._sink.take_jobs)
+        await self._keep_on("jobs", self._jobs, self._sink.take_jobs)
 
     async def at_agents(self, job_id: str) -> None:
         """Look at agents; there is no end to them."""
         while True:
             await self._keep_on(
-                lambda: self._client.watch_agents(job_id=job_id), self._sink.take_agents
+                "agents",
+                lambda: self._client.watch_agents(job_id=job_id),
+                self._sink.take_agents,
             )
             await asyncio.sleep(_FIRST_PAUSE_S)
 
@@ -147,30 +152,32 @@ class _Looking:
             self._sink.take_job(update)
 
     async def _keep_on(
-        self, updates: Callable[[], AsyncIterator[T]], take: Callable[[T], None]
+        self, part: str, updates: Callable[[], AsyncIterator[T]], take: Callable[[T], None]
     ) -> None:
         pause_s = _FIRST_PAUSE_S
         while True:
             try:
                 async for update in updates():
                     pause_s = _FIRST_PAUSE_S
-                    self._answered()
+                    self._answered(part)
                     take(update)
                 return
             except (OutsideWorldError, BusyError) as error:
                 if not self._answered_once:
                     raise
-                self._lost(error)
+                self._lost(part, error)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
-    def _answered(self) -> None:
-        if self._is_lost:
-            self._sink.tell(f"the daemon at {self._address} answers again")
-        self._answered_once, self._is_lost = True, False
+    def _answered(self, part: str) -> None:
+        self._answered_once = True
+        if part in self._lost_parts:
+            self._lost_parts.remove(part)
+            if not self._lost_parts:
+                self._sink.tell(f"the daemon at {self._address} answers again")
 
-    def _lost(self, error: Exception) -> None:
-        if not self._is_lost:
+    def _lost(self, part: str, error: Exception) -> None:
+        if not self._lost_parts:
             reason = str(error).partition("\n")[0]
             self._sink.tell(f"lost the daemon at {self._address}, trying again: {reason}")
-        self._is_lost = True
+        self._lost_parts.add(part)

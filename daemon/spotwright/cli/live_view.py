@@ -52,8 +52,8 @@ class LiveSink:
         self._agents.update({agent.agent_id: agent for agent in agents})
 
     def tell(self, text: str) -> None:
-        """Keep a word about the connection."""
-        self._word = text
+        """Keep a word about the connection, and when it was said."""
+        self._word = f"{datetime.now(UTC):%H:%M:%S} {text}"
 
     async def draw(self) -> None:
         """Draw about once a second, and once more at the end."""
