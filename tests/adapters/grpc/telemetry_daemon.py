@@ -139,7 +139,7 @@ def batch(sequence: int, *, time_unix_ms: int | None = None, **more: Any) -> v1.
     now_ms = time.time_ns() // 1_000_000 if time_unix_ms is None else time_unix_ms
     gpus = [v1.GpuSample(gpu_index=i, utilization_fraction=(i + 1) / 4) for i in range(2)]
     sample = v1.HostSample(time_unix_ms=now_ms, interval_s=1.0, cpu_fraction=0.5, gpus=gpus)
-    fields = {"send_time_unix_ms": now_ms, "samples": [sample]} | more
+    fields: dict[str, Any] = {"send_time_unix_ms": now_ms, "samples": [sample]} | more
     return v1.Batch(sequence=sequence, **fields)
 
 

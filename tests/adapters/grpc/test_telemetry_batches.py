@@ -197,8 +197,11 @@ BAD = [
     (one(samples=[sample(gpus=[v1.GpuSample()] * 65)]), "gpus has 65 entries, at most 64"),
     (one(dropped_sample_count=-1), "batch.dropped_sample_count"),
     (one(notices=[v1.Notice(time_unix_ms=NOW_MS)]), "batch.notices.kind"),
-    (one(notices=[v1.Notice(kind=1)]), "batch.notices.time_unix_ms is 0"),
-    (one(notices=[v1.Notice(kind=1, time_unix_ms=NOW_MS, detail="x" * 1001)]), "notices.detail"),
+    (one(notices=[v1.Notice(kind=v1.NOTICE_KIND_HINT)]), "batch.notices.time_unix_ms is 0"),
+    (
+        one(notices=[v1.Notice(kind=v1.NOTICE_KIND_HINT, time_unix_ms=NOW_MS, detail="x" * 1001)]),
+        "notices.detail",
+    ),
     (one(faults=[v1.CollectorFault(collector="\0")]), "batch.faults[0].collector"),
     (one(faults=[v1.CollectorFault(problem="x" * MAX_BATCH_BYTES)]), "at most 262,144"),
 ]

@@ -245,9 +245,9 @@ def test_a_session_that_does_not_begin_with_a_proper_hello_is_refused(
 ) -> None:
     async def spoken(_: TelemetryDaemon, agent: TalkingAgent) -> None:
         await agent.say(request_)
-        code, _, message = await agent.end()
+        code, _reason, told = await agent.end()
         assert code is grpc.StatusCode.INVALID_ARGUMENT
-        assert "hello" in message
+        assert "hello" in told
 
     assert talk(spoken) == ["INVALID_ARGUMENT"]
 
@@ -267,7 +267,7 @@ def test_what_is_no_batch_ends_the_session_and_names_the_field(
     async def spoken(_: TelemetryDaemon, agent: TalkingAgent) -> None:
         await agent.hello()
         await agent.say(request_)
-        code, _, message = await agent.end()
+        code, _reason, message = await agent.end()
         assert code is grpc.StatusCode.INVALID_ARGUMENT
         assert named in message
 
@@ -278,12 +278,13 @@ def test_bytes_that_are_no_message_are_refused_without_a_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def run() -> None:
-        async with telemetry_daemon(MemoryTelemetryStore()) as here:
-            async with grpc.aio.insecure_channel(f"127.0.0.1:{here.port}") as channel:
-                session = channel.stream_stream("/spotwright.v1.TelemetryService/Session")
-                call = session()
-                await call.write(b"\xff\xff\xff")
-                assert await call.code() is grpc.StatusCode.INVALID_ARGUMENT
+        async with (
+            telemetry_daemon(MemoryTelemetryStore()) as here,
+            grpc.aio.insecure_channel(f"127.0.0.1:{here.port}") as channel,
+        ):
+            call = channel.stream_stream("/spotwright.v1.TelemetryService/Session")()
+            await call.write(b"\xff\xff\xff")
+            assert await call.code() is grpc.StatusCode.INVALID_ARGUMENT
 
     asyncio.run(run())
 

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from math import inf
 from uuid import uuid4
 
 import grpc
@@ -39,7 +40,7 @@ class AgentSession:
         self.ack_queued = False
         self.last_heard_s = time.monotonic()
         self._context = context
-        self._gap_s = sampling.batch_s
+        self._gap_s, self._last_batch_s = inf, -inf
         self._received = self._stored = self._acked = 0
         self._unacked: deque[int] = deque()  # sequences, rising
         self._half_closed = self._urgent = False
@@ -63,8 +64,7 @@ class AgentSession:
         request = await self._context.read()
         if request is grpc.aio.EOF:
             return None
-        now_s = time.monotonic()
-        self._gap_s, self.last_heard_s = now_s - self.last_heard_s, now_s
+        self.last_heard_s = time.monotonic()
         assert isinstance(request, v1.SessionRequest)
         return request
 
@@ -83,6 +83,7 @@ class AgentSession:
 
     def received(self, sequence: int, *, urgent: bool) -> None:
         """Note that a batch is on its way into the store."""
+        self._gap_s, self._last_batch_s = self.last_heard_s - self._last_batch_s, self.last_heard_s
         self._received = sequence
         self._unacked.append(sequence)
         self._urgent = self._urgent or urgent

@@ -67,7 +67,7 @@ def text_token(text: str) -> str:
 def token_text(page_token: str) -> str:
     """Return the text that a page token stands for."""
     try:
-        return base64.urlsafe_b64decode(page_token.encode()).decode()
+        return base64.b64decode(page_token, altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError, ValueError) as problem:
         raise BadInputError(
             f"page_token {page_token[:80]!r} is not one that a page ended with"
