@@ -94,6 +94,30 @@ def test_a_real_daemon_says_what_would_make_a_plan_possible(
     assert [line for line in changes if line not in done.stderr.splitlines()] == []
 
 
+def test_a_real_daemon_with_tls_plans_for_those_whose_token_allows_it(
+    built: Path, tmp_path: Path
+) -> None:
+    tls_dir, job = tmp_path / "tls", small_job(tmp_path)
+    assert spotwright_here("certs", "init", "--dir", tls_dir).returncode == 0
+    with running_daemon(tmp_path / "daemon", "--tls-dir", str(tls_dir)) as daemon:
+        tokens = {
+            role: spotwright_here(
+                "tokens", "create", "ada", "--role", role, "--store", daemon.store_url
+            ).stdout.strip()
+            for role in ("planner", "viewer")
+        }
+        address = daemon.address.replace("127.0.0.1", "localhost")
+        flags = ("--daemon", address, "--tls-dir", tls_dir)
+        planner, viewer, nobody = (
+            run(built, "plan.js", job, *flags, token=token) for token in (*tokens.values(), "")
+        )
+
+    assert (planner.returncode, planner.stderr) == (0, "")
+    assert (viewer.returncode, nobody.returncode) == (1, 1)
+    assert "status PERMISSION_DENIED, reason NOT_ALLOWED" in viewer.stderr
+    assert "status UNAUTHENTICATED, reason NOT_ALLOWED" in nobody.stderr
+
+
 def test_a_real_daemon_complains_about_the_line_of_a_job_file(
     built: Path, real_address: str, tmp_path: Path
 ) -> None:
