@@ -195,6 +195,25 @@ def test_a_new_authority_shuts_out_what_the_old_one_made(folder: Path) -> None:
     play(folder, scene)
 
 
+def test_an_old_authority_is_trusted_for_as_long_as_it_stands_after_the_new_one(
+    folder: Path,
+) -> None:
+    old = (folder / "ca.crt").read_bytes()
+
+    async def scene(world: World) -> None:
+        channel = world.channel("agents/gpu-7")
+        init_folder(folder, hosts=(), now=datetime.now(UTC), replace_ca=True)
+        new = (folder / "ca.crt").read_bytes()
+        (folder / "ca.crt").write_bytes(new + old)
+        async with world.channel("agents/gpu-7") as both_trusted:
+            assert await call(both_trusted, SESSION) == "agent:gpu-7"
+        renew(folder, names=["gpu-8"], within_days=None, now=datetime.now(UTC))
+        (folder / "ca.crt").write_bytes(new)
+        assert await refused_by_handshake(channel)
+
+    play(folder, scene)
+
+
 def test_a_broken_new_file_keeps_the_old_certificate_and_is_logged_once(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
