@@ -147,6 +147,14 @@ def test_an_agent_that_was_silent_for_long_counts_as_gone() -> None:
     assert value(metrics, "spotwright_agent_connected", agent="gone") is None
 
 
+def test_an_agent_whose_replica_died_does_not_count_as_connected() -> None:
+    metrics = ExampleDaemon(agents=[agent("cut-off", silent_s=400.0)]).metrics()
+
+    assert value(metrics, "spotwright_agents") == 1
+    assert value(metrics, "spotwright_agents_connected") == 0
+    assert value(metrics, "spotwright_agent_connected", agent="cut-off") == 0
+
+
 def test_agents_are_read_once_for_scrapes_close_together() -> None:
     daemon = ExampleDaemon()
     metrics = daemon.metrics()

@@ -12,6 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from spotwright.adapters.metrics.figures import AgentFigures, Readings
 
 GONE_AFTER_S = 900.0  # an agent that was silent for longer is left out
+_CUT_OFF_AFTER_S = 300.0  # no session is silent for so long: its replica has died
 _BYTES_PER_S = 1e6 / 8  # of one mbps
 # Not `job`: Prometheus gives every series a label of that name, after its own scrape jobs.
 _AGENT_LABELS = ("agent", "job_id", "instance_type", "zone")
@@ -21,7 +22,7 @@ _NETWORKS = ("network", "rdma")
 _AgentValue = Callable[[AgentFigures, float], float | None]
 # Name, what it is, and its value for an agent and the seconds since it was last seen.
 _OF_AGENTS: tuple[tuple[str, str, _AgentValue], ...] = (
-    ("connected", "A session is open.", lambda a, _: a.connected),
+    ("connected", "A session is open.", lambda a, age_s: _is_connected(a, age_s)),
     ("last_seen_age_seconds", "Since its latest batch arrived.", lambda _, age_s: age_s),
     ("clock_skew_seconds", "Its clock less the daemon's.", lambda a, _: a.clock_skew_s),
     ("notice_active", "The cloud said that it may go.", lambda a, _: a.notice_active),
@@ -86,7 +87,7 @@ def agent_families(
 ) -> Iterator[Metric]:
     """Return the series of the agents that were seen lately, and how many there are."""
     seen = [(agent, age_s) for agent in agents if (age_s := _age_s(agent, now)) <= GONE_AFTER_S]
-    connected_count = sum(agent.connected for agent, _ in seen)
+    connected_count = sum(_is_connected(agent, age_s) for agent, age_s in seen)
     yield GaugeMetricFamily("spotwright_agents", "Agents seen lately.", value=len(seen))
     yield GaugeMetricFamily(
         "spotwright_agents_connected", "Of them, with an open session.", value=connected_count
@@ -129,6 +130,10 @@ def _age_s(agent: AgentFigures, now: datetime) -> float:
     if agent.last_seen is None:
         return 0.0 if agent.connected else float("inf")
     return max(0.0, (now - agent.last_seen).total_seconds())
+
+
+def _is_connected(agent: AgentFigures, age_s: float) -> bool:
+    return agent.connected and age_s < _CUT_OFF_AFTER_S
 
 
 def _bytes_per_s(readings: Readings, name: str) -> float | None:
