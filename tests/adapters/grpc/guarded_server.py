@@ -3,7 +3,8 @@
 A caller learns who it was taken for from the trailing metadata `principal` of each answer.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -47,6 +48,9 @@ METHODS: dict[str, MethodDescriptor] = {
 }
 HEALTH = "/grpc.health.v1.Health/Check"
 SESSION = "/spotwright.v1.TelemetryService/Session"
+
+
+Scene = Callable[["World"], Awaitable[None]]
 
 
 class Clock:
@@ -147,6 +151,33 @@ async def call(
         async for _ in answered:
             pass
     return str(dict(await answered.trailing_metadata() or ()).get("principal", ""))
+
+
+def play(
+    folder: Path,
+    scene: Scene,
+    *,
+    rates: Mapping[CallKind, Rate] = PLENTY,
+    limits: ServerLimits = ServerLimits(),  # noqa: B008
+    plaintext: bool = False,
+) -> World:
+    """Run a scene against a server that listens."""
+    world = World(folder)
+
+    async def run() -> None:
+        async with served(world, rates=rates, limits=limits, plaintext=plaintext):
+            await scene(world)
+
+    asyncio.run(run())
+    return world
+
+
+async def code_of(channel: grpc.aio.Channel, method: str, *, token: str | None = None) -> object:
+    try:
+        await call(channel, method, token=token)
+    except grpc.aio.AioRpcError as error:
+        return error.code()
+    return grpc.StatusCode.OK
 
 
 def _asked(channel: grpc.aio.Channel, method: str, **how: Any) -> Any:

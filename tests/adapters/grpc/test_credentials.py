@@ -8,7 +8,7 @@ import logging
 import shutil
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,16 +24,15 @@ from spotwright.adapters.tls.issue_files import init_folder, issue, renew
 from spotwright.domain.errors import BadInputError
 from tests.adapters.grpc.guarded_server import (
     HEALTH,
-    PLENTY,
     SESSION,
+    Scene,
     World,
     call,
     make_folder,
-    served,
+    play,
 )
 
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
-Scene = Callable[[World], Awaitable[None]]
 
 
 @pytest.fixture(scope="module")
@@ -47,18 +46,20 @@ def folder(made_folder: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made_folder, tmp_path / "tls"))
 
 
-def play(folder: Path, scene: Scene, *, limits: ServerLimits = ServerLimits()) -> World:  # noqa: B008
-    """Run a scene against a server that listens, which must still serve afterwards."""
-    world = World(folder)
+def play_and_serve_on(
+    folder: Path,
+    scene: Scene,
+    *,
+    limits: ServerLimits = ServerLimits(),  # noqa: B008
+) -> World:
+    """Run a scene against a server that must still serve afterwards."""
 
-    async def run() -> None:
-        async with served(world, rates=PLENTY, limits=limits):
-            await scene(world)
-            async with world.channel("agents/gpu-8") as channel:
-                await call(channel, HEALTH)
+    async def and_then(world: World) -> None:
+        await scene(world)
+        async with world.channel("agents/gpu-8") as channel:
+            await call(channel, HEALTH)
 
-    asyncio.run(run())
-    return world
+    return play(folder, and_then, limits=limits)
 
 
 async def refused_by_handshake(channel: grpc.aio.Channel) -> bool:
@@ -102,7 +103,7 @@ def test_a_client_without_a_certificate_is_refused(made_folder: Path) -> None:
     async def scene(world: World) -> None:
         assert await refused_by_handshake(world.channel(None))
 
-    assert play(made_folder, scene).observed == [(HEALTH, "OK")]
+    assert play_and_serve_on(made_folder, scene).observed == [(HEALTH, "OK")]
 
 
 def test_an_expired_certificate_is_refused(folder: Path) -> None:
@@ -112,7 +113,7 @@ def test_an_expired_certificate_is_refused(folder: Path) -> None:
     async def scene(world: World) -> None:
         assert await refused_by_handshake(world.channel("agents/old"))
 
-    play(folder, scene)
+    play_and_serve_on(folder, scene)
 
 
 def test_a_certificate_of_another_authority_is_refused(folder: Path) -> None:
@@ -122,14 +123,14 @@ def test_a_certificate_of_another_authority_is_refused(folder: Path) -> None:
         channel = world.channel("other/agents/gpu-7", authority=folder)
         assert await refused_by_handshake(channel)
 
-    play(folder, scene)
+    play_and_serve_on(folder, scene)
 
 
 def test_a_server_certificate_is_refused_as_a_client(made_folder: Path) -> None:
     async def scene(world: World) -> None:
         assert await refused_by_handshake(world.channel("server"))
 
-    play(made_folder, scene)
+    play_and_serve_on(made_folder, scene)
 
 
 def test_a_client_refuses_a_server_of_another_authority(folder: Path) -> None:
@@ -139,14 +140,14 @@ def test_a_client_refuses_a_server_of_another_authority(folder: Path) -> None:
         channel = world.channel("agents/gpu-7", authority=folder / "other")
         assert await refused_by_handshake(channel)
 
-    play(folder, scene)
+    play_and_serve_on(folder, scene)
 
 
 def test_plaintext_to_a_tls_port_fails(made_folder: Path) -> None:
     async def scene(world: World) -> None:
         assert await refused_by_handshake(grpc.aio.insecure_channel(f"127.0.0.1:{world.port}"))
 
-    play(made_folder, scene)
+    play_and_serve_on(made_folder, scene)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_garbage_instead_of_a_handshake_leaves_the_server_unharmed(
             writer.close()
             await writer.wait_closed()
 
-    play(made_folder, scene)
+    play_and_serve_on(made_folder, scene)
 
 
 def test_a_new_certificate_is_shown_to_new_connections_while_a_stream_goes_on(folder: Path) -> None:
@@ -182,7 +183,7 @@ def test_a_new_certificate_is_shown_to_new_connections_while_a_stream_goes_on(fo
         assert before == old != after == serial_of(folder, "server")
 
     old = serial_of(folder, "server")
-    play(folder, scene)
+    play_and_serve_on(folder, scene)
 
 
 def test_a_new_authority_shuts_out_what_the_old_one_made(folder: Path) -> None:
@@ -192,7 +193,7 @@ def test_a_new_authority_shuts_out_what_the_old_one_made(folder: Path) -> None:
         assert await refused_by_handshake(old)
         renew(folder, names=(), within_days=30, now=datetime.now(UTC))
 
-    play(folder, scene)
+    play_and_serve_on(folder, scene)
 
 
 def test_an_old_authority_is_trusted_for_as_long_as_it_stands_after_the_new_one(
@@ -211,7 +212,7 @@ def test_an_old_authority_is_trusted_for_as_long_as_it_stands_after_the_new_one(
         (folder / "ca.crt").write_bytes(new)
         assert await refused_by_handshake(channel)
 
-    play(folder, scene)
+    play_and_serve_on(folder, scene)
 
 
 def test_a_broken_new_file_keeps_the_old_certificate_and_is_logged_once(
@@ -227,7 +228,7 @@ def test_a_broken_new_file_keeps_the_old_certificate_and_is_logged_once(
 
     serial = serial_of(folder, "server")
     with caplog.at_level(logging.ERROR):
-        play(folder, scene)
+        play_and_serve_on(folder, scene)
     problems = [getattr(record, "problem", "") for record in caplog.records]
     assert len(problems) == 1
     assert "server.crt is not a usable certificate" in problems[0]
@@ -251,7 +252,7 @@ def test_a_message_beyond_the_limit_is_resource_exhausted(made_folder: Path) -> 
                 check = health_pb2_grpc.HealthStub(channel).Check(request, timeout=20)
                 assert (await check.code()).name == code
 
-    play(made_folder, scene)
+    play_and_serve_on(made_folder, scene)
 
 
 def test_metadata_beyond_the_limit_does_not_reach_a_service(made_folder: Path) -> None:
@@ -262,7 +263,7 @@ def test_metadata_beyond_the_limit_does_not_reach_a_service(made_folder: Path) -
             )
             assert await answered.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
-    assert play(made_folder, scene).observed == [(HEALTH, "OK")]
+    assert play_and_serve_on(made_folder, scene).observed == [(HEALTH, "OK")]
 
 
 def test_no_connection_outlives_its_age_and_grace(made_folder: Path) -> None:
@@ -274,7 +275,7 @@ def test_no_connection_outlives_its_age_and_grace(made_folder: Path) -> None:
             assert await session.code() is UNAVAILABLE
             assert await call(channel, SESSION) == "agent:gpu-7"  # comes back by itself
 
-    play(made_folder, scene, limits=limits)
+    play_and_serve_on(made_folder, scene, limits=limits)
 
 
 def test_streams_beyond_the_limit_wait_for_their_turn(made_folder: Path) -> None:
@@ -290,7 +291,7 @@ def test_streams_beyond_the_limit_wait_for_their_turn(made_folder: Path) -> None
             await first.done_writing()
             assert await second == "agent:gpu-7"
 
-    play(made_folder, scene, limits=ServerLimits(max_streams_per_connection=1))
+    play_and_serve_on(made_folder, scene, limits=ServerLimits(max_streams_per_connection=1))
 
 
 def test_a_client_that_pings_without_end_is_sent_away(made_folder: Path) -> None:
@@ -315,4 +316,4 @@ def test_a_client_that_pings_without_end_is_sent_away(made_folder: Path) -> None
     def frame_start(*, kind: int) -> bytes:
         return bytes([kind, 0]) + bytes(4)  # type, flags and stream 0, after the length
 
-    play(made_folder, scene)
+    play_and_serve_on(made_folder, scene)

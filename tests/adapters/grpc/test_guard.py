@@ -2,35 +2,26 @@
 
 import asyncio
 import logging
-import shutil
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import cast
 
 import grpc
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from google.rpc import error_details_pb2
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
-from grpc_status import rpc_status
 
 from spotwright.adapters.grpc.method_roles import AGENT_METHODS, LEAST_ROLES, OPEN_METHODS
-from spotwright.adapters.grpc.rate_limit import DEFAULT_RATES, CallKind, Rate
 from spotwright.domain.access import AccessRole
 from tests.adapters.grpc.guarded_server import (
     HEALTH,
     METHODS,
-    PLENTY,
     SESSION,
     World,
     call,
+    code_of,
     make_folder,
-    served,
+    play,
 )
 
 LIST_JOBS = "/spotwright.v1.JobService/ListJobs"
@@ -38,40 +29,12 @@ CREATE_PLAN = "/spotwright.v1.PlannerService/CreatePlan"
 OK = grpc.StatusCode.OK
 UNAUTHENTICATED = grpc.StatusCode.UNAUTHENTICATED
 DENIED = grpc.StatusCode.PERMISSION_DENIED
-EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
 TOKEN_ROLES = [AccessRole.VIEWER, AccessRole.PLANNER, AccessRole.ADMIN]
-Scene = Callable[[World], Awaitable[None]]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_folder(tmp_path_factory.mktemp("tls"))
-
-
-def play(
-    folder: Path,
-    scene: Scene,
-    *,
-    rates: Mapping[CallKind, Rate] = PLENTY,
-    plaintext: bool = False,
-) -> World:
-    """Run a scene against a server that listens."""
-    world = World(folder)
-
-    async def run() -> None:
-        async with served(world, rates=rates, plaintext=plaintext):
-            await scene(world)
-
-    asyncio.run(run())
-    return world
-
-
-async def code_of(channel: grpc.aio.Channel, method: str, *, token: str | None = None) -> object:
-    try:
-        await call(channel, method, token=token)
-    except grpc.aio.AioRpcError as error:
-        return error.code()
-    return OK
 
 
 async def call_with(channel: grpc.aio.Channel, metadata: Sequence[tuple[str, str]]) -> None:
@@ -284,58 +247,6 @@ async def services_seen(channel: grpc.aio.Channel, token: str | None) -> list[st
     return [service.name for service in listed.list_services_response.service]
 
 
-@pytest.mark.parametrize(
-    "uris",
-    [
-        [],
-        ["spiffe://spotwright/server/daemon"],
-        ["spiffe://spotwright/admin/anna"],
-        ["spiffe://spotwright/agent"],
-        ["spiffe://elsewhere/agent/gpu-7"],
-        ["https://spotwright/agent/gpu-7"],
-        ["spiffe://spotwright/agent/gpu-7", "spiffe://spotwright/agent/gpu-8"],
-    ],
-)
-def test_a_certificate_of_ours_that_names_neither_agent_nor_client_is_unauthenticated(
-    folder: Path, tmp_path: Path, uris: list[str]
-) -> None:
-    copy = shutil.copytree(folder, tmp_path / "tls")
-    write_client(copy, uris)
-
-    async def scene(world: World) -> None:
-        async with world.channel("odd") as channel:
-            for method in (SESSION, LIST_JOBS, HEALTH):
-                found = await code_of(channel, method, token=world.token(AccessRole.ADMIN))
-                assert found is UNAUTHENTICATED
-
-    play(copy, scene)
-
-
-def write_client(folder: Path, uris: list[str]) -> None:
-    """Sign a certificate of an agent's common name and DNS name, with URIs that ours never have."""
-    ca = x509.load_pem_x509_certificate((folder / "ca.crt").read_bytes())
-    ca_key = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), password=None)
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    names = [x509.DNSName("gpu-7"), *map(x509.UniformResourceIdentifier, uris)]
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "gpu-7")]))
-        .issuer_name(ca.subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
-        .sign(cast(ec.EllipticCurvePrivateKey, ca_key), hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    (folder / "odd.crt").write_bytes(certificate.public_bytes(pem))
-    (folder / "odd.key").write_bytes(
-        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-
-
 def test_a_method_that_nobody_serves_is_unimplemented(folder: Path) -> None:
     async def scene(world: World) -> None:
         async with world.channel("client") as channel:
@@ -343,81 +254,6 @@ def test_a_method_that_nobody_serves_is_unimplemented(folder: Path) -> None:
         assert code is grpc.StatusCode.UNIMPLEMENTED
 
     play(folder, scene)
-
-
-def test_too_many_plans_are_told_when_to_come_back(folder: Path) -> None:
-    async def scene(world: World) -> None:
-        token = world.token(AccessRole.PLANNER)
-        async with world.channel("client") as channel:
-            found = [await code_of(channel, CREATE_PLAN, token=token) for _ in range(10)]
-            with pytest.raises(grpc.aio.AioRpcError) as refused:
-                await call(channel, CREATE_PLAN, token=token)
-            assert await code_of(channel, LIST_JOBS, token=token) is OK
-        assert set(found) == {OK}
-        assert refused.value.code() is EXHAUSTED
-        assert retry_s(refused.value) == 0.5
-
-    play(folder, scene, rates=DEFAULT_RATES)
-
-
-def retry_s(error: grpc.aio.AioRpcError) -> float | None:
-    for detail in rpc_status.from_call(error).details:
-        info = error_details_pb2.RetryInfo()
-        if detail.Unpack(info):
-            return float(info.retry_delay.ToTimedelta().total_seconds())
-    return None
-
-
-def test_one_agent_that_reconnects_without_end_does_not_hinder_another(folder: Path) -> None:
-    async def scene(world: World) -> None:
-        async with world.channel("agents/gpu-7") as hasty, world.channel("agents/gpu-8") as calm:
-            found = [await code_of(hasty, SESSION) for _ in range(11)]
-            assert found == [OK] * 10 + [EXHAUSTED]
-            assert await code_of(calm, SESSION) is OK
-
-    play(folder, scene, rates=DEFAULT_RATES)
-
-
-def test_a_session_is_counted_once_however_much_is_sent(folder: Path) -> None:
-    async def scene(world: World) -> None:
-        async with world.channel("agents/gpu-7") as channel:
-            session = channel.stream_stream(SESSION)(timeout=20)
-            for _ in range(300):
-                await session.write(b"")
-                assert await session.read() == b""
-            await session.done_writing()
-            assert await session.code() is OK
-
-    play(folder, scene, rates=DEFAULT_RATES)
-
-
-def test_guessing_tokens_is_slowed_down_and_known_ones_still_work(folder: Path) -> None:
-    async def scene(world: World) -> None:
-        token = world.token(AccessRole.VIEWER)
-        async with world.channel("client") as channel:
-            assert await code_of(channel, LIST_JOBS, token=token) is OK
-            guesses = [f"sw_{number:012x}_{token_urlsafe(32)}" for number in range(40)]
-            found = [await code_of(channel, LIST_JOBS, token=guess) for guess in guesses]
-            assert found == [UNAUTHENTICATED] * 20 + [EXHAUSTED] * 20
-            assert world.tokens.query_count == 21
-            assert await code_of(channel, LIST_JOBS, token=token) is OK
-
-    play(folder, scene, rates=DEFAULT_RATES)
-
-
-def test_on_plain_loopback_the_caller_is_admin_and_limited_by_connection(folder: Path) -> None:
-    async def scene(world: World) -> None:
-        address, apart = f"127.0.0.1:{world.port}", (("grpc.use_local_subchannel_pool", 1),)
-        async with (
-            grpc.aio.insecure_channel(address, options=apart) as one,
-            grpc.aio.insecure_channel(address, options=apart) as other,
-        ):
-            assert await call(one, SESSION) == "admin:loopback"
-            found = [await code_of(one, SESSION) for _ in range(10)]
-            assert found == [OK] * 9 + [EXHAUSTED]
-            assert await code_of(other, SESSION) is OK
-
-    play(folder, scene, rates=DEFAULT_RATES, plaintext=True)
 
 
 def test_no_secret_is_ever_logged_or_told(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
