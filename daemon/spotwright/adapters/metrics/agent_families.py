@@ -19,10 +19,15 @@ _AGENT_LABELS = ("agent", "job_id", "instance_type", "zone")
 _GPU_LABELS = ("agent", "gpu")
 _NETWORKS = ("network", "rdma")
 
+
+def _is_connected(agent: AgentFigures, age_s: float) -> bool:
+    return agent.connected and age_s < _CUT_OFF_AFTER_S
+
+
 _AgentValue = Callable[[AgentFigures, float], float | None]
 # Name, what it is, and its value for an agent and the seconds since it was last seen.
 _OF_AGENTS: tuple[tuple[str, str, _AgentValue], ...] = (
-    ("connected", "A session is open.", lambda a, age_s: _is_connected(a, age_s)),
+    ("connected", "A session is open.", _is_connected),
     ("last_seen_age_seconds", "Since its latest batch arrived.", lambda _, age_s: age_s),
     ("clock_skew_seconds", "Its clock less the daemon's.", lambda a, _: a.clock_skew_s),
     ("notice_active", "The cloud said that it may go.", lambda a, _: a.notice_active),
@@ -130,10 +135,6 @@ def _age_s(agent: AgentFigures, now: datetime) -> float:
     if agent.last_seen is None:
         return 0.0 if agent.connected else float("inf")
     return max(0.0, (now - agent.last_seen).total_seconds())
-
-
-def _is_connected(agent: AgentFigures, age_s: float) -> bool:
-    return agent.connected and age_s < _CUT_OFF_AFTER_S
 
 
 def _bytes_per_s(readings: Readings, name: str) -> float | None:
