@@ -11,11 +11,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from spotwright.adapters.grpc.callers import current_principal
 from spotwright.adapters.grpc.errors import StatusError, abort, make_status, status_of
 from spotwright.domain.access import Principal
-from spotwright.domain.errors import SpotwrightError
+from spotwright.domain.errors import BadInputError, SpotwrightError
 
 _log = logging.getLogger(__name__)
 
@@ -51,6 +52,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             "request_deserializer": handler.request_deserializer,
             "response_serializer": handler.response_serializer,
         }
+        if not handler.request_streaming:  # a stream reads by itself, within its behavior
+            codec["request_deserializer"] = _read_or_problem(handler.request_deserializer)
         if handler.unary_unary:
             answer = self._answering(handler.unary_unary, method)
             return grpc.unary_unary_rpc_method_handler(answer, **codec)
@@ -68,7 +71,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             with _Call(self._observe, method) as call:
                 try:
                     current_principal.set(await self._guard.admit(method, context))
-                    return await behavior(request, context)
+                    return await behavior(_readable(request), context)
                 except Exception as error:
                     await call.tell(error, context)
 
@@ -82,7 +85,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             with _Call(self._observe, method) as call:
                 try:
                     current_principal.set(await self._guard.admit(method, context))
-                    async for response in behavior(request, context):
+                    async for response in behavior(_readable(request), context):
                         yield response
                 except Exception as error:
                     await call.tell(error, context)
@@ -124,6 +127,24 @@ class _Call:
             )
         self._status = _name_of(status.code)
         await abort(context, status)
+
+
+def _read_or_problem(read: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+    """Have bytes that are no message told as bad input: gRPC itself would log a traceback."""
+
+    def read_or_problem(data: bytes) -> Any:
+        try:
+            return read(data)
+        except DecodeError as problem:
+            return BadInputError(f"the request cannot be read: {problem}")
+
+    return read_or_problem
+
+
+def _readable(request: Any) -> Any:
+    if isinstance(request, BadInputError):
+        raise request
+    return request
 
 
 def _name_of(number: int) -> str:
