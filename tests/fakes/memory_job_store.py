@@ -1,7 +1,7 @@
 """A store of plans, jobs, leases and agents in memory, with a clock of its own for leases."""
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import fields
 from threading import RLock
 from typing import TypeVar
@@ -99,6 +99,14 @@ class MemoryJobStore:
                 return False
             self._leases[name] = owner, self._clock_s() + ttl_s
             return True
+
+    def acquire_leases(self, names: Collection[str], owner: str, *, ttl_s: float) -> Set[str]:
+        with self._lock:
+            return {name for name in names if self.acquire_lease(name, owner, ttl_s=ttl_s)}
+
+    def release_leases(self, names: Collection[str], owner: str) -> None:
+        for name in names:
+            self.release_lease(name, owner)
 
     def release_lease(self, name: str, owner: str) -> None:
         with self._lock:

@@ -75,11 +75,21 @@ def test_a_replica_that_stops_in_good_order_hands_over_at_once() -> None:
     cluster.let_pass(5, stops, stays)
 
     stops.release()
-    assert cluster.store.job("job-0").controller == ""
     cluster.let_pass(5, stays)
 
     assert cluster.store.job("job-0").controller == "b"
     assert not stops.controlled_jobs
+    assert cluster.told("controller-changed")[-1] == {"from": "a", "to": "b"}
+
+
+def test_a_replica_that_restarts_goes_on_with_its_jobs_and_logs_nothing() -> None:
+    cluster = Cluster()
+    cluster.let_pass(5, cluster.replica("a"))
+    again = cluster.replica("a")
+    cluster.let_pass(5, again)
+
+    assert again.controlled_jobs == {"job-0"}
+    assert len(cluster.told("controller-changed")) == 1
 
 
 def test_a_replica_that_slept_through_its_lease_logs_nothing_more() -> None:
@@ -125,7 +135,10 @@ def test_more_jobs_and_agents_than_a_page_are_all_followed() -> None:
     for i in range(1_001):
         agent_id = f"agent-{i:04}"
         cluster.store.agent_records[agent_id] = agent_record(agent_id, job_id=f"job-{i}")
-    cluster.let_pass(40, cluster.replica("a"))
+    replica = cluster.replica("a")
+    while len(replica.controlled_jobs) < 1_001:
+        replica.make_round()
+    cluster.let_pass(40, replica)
 
     assert all(cluster.told("agent-silent", f"job-{i}") for i in range(1_001))
 
@@ -163,7 +176,8 @@ def test_a_store_that_comes_back_is_controlled_again(caplog: pytest.LogCaptureFi
         controllers = [found, store.job("job-0").controller]
         stopping.set()
         await running
-        return [*controllers, store.job("job-0").controller]
+        return controllers
 
-    assert asyncio.run(controlled()) == ["job-0", "a", ""]
+    assert asyncio.run(controlled()) == ["job-0", "a"]
+    assert store.lease_owner("job/job-0") is None
     assert caplog.text.count("the store is away") == 2

@@ -43,7 +43,7 @@ class JobRun:
     end_time: datetime | None = None
     progress: Progress = field(default_factory=Progress)
     progress_fraction: float | None = None  # of the goal; None where it cannot be told
-    controller: str = ""  # the replica that controls it now
+    controller: str = ""  # the replica that controls it, or did until a moment ago
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

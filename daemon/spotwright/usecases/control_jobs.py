@@ -9,7 +9,7 @@ One that was only slow can do no harm: it logs nothing for a job whose controlle
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,6 +24,7 @@ from spotwright.usecases.store_ports import PageStart
 
 _log = logging.getLogger(__name__)
 _PAGE = 1000
+_TAKEN_AT_ONCE = 200  # each is a commit of its own: a few milliseconds
 _OPEN_STATES = tuple(state for state in JobState if not state.has_ended)
 
 
@@ -53,6 +54,7 @@ class JobControl:
         self._clock, self._changed = clock, changed
         self._times = times or ControlTimes()
         self._memories: dict[str, Memory] = {}  # of the jobs that this replica controls
+        self._is_behind = False  # there are more jobs to take
 
     @property
     def controlled_jobs(self) -> frozenset[str]:
@@ -69,30 +71,26 @@ class JobControl:
                 _log.warning("jobs cannot be controlled now: %s", error)
             except Exception:  # the next round may do better, and no other replica would take over
                 _log.exception("a round of control failed")
+            pause_s = 0.0 if self._is_behind else self._times.period_s
             with suppress(TimeoutError):
-                await asyncio.wait_for(stopping.wait(), self._times.period_s)
+                await asyncio.wait_for(stopping.wait(), pause_s)
         try:
             await asyncio.to_thread(self.release)
         except StoreUnavailableError as error:
             _log.warning("jobs could not be given back, their leases will run out: %s", error)
 
     def make_round(self) -> Sequence[str]:
-        """Take, renew and follow; return the jobs that were changed. Blocks."""
-        jobs = self._open_jobs()
-        self._drop_ended({job.job_id for job in jobs})
-        # Its own jobs first, so that no lease runs out while others are asked for.
-        jobs.sort(key=lambda job: job.job_id not in self._memories)
-        mine = [job for job in jobs if self._has_lease(job)]
-        taken = [job.job_id for job in mine if self._take(job)]
-        noticed = self._follow([job for job in mine if job.job_id in self._memories])
+        """Renew, take and follow; return the jobs that were changed. Blocks."""
+        jobs = {job.job_id: job for job in self._open_jobs()}
+        self._let_go(self._memories.keys() - jobs.keys())
+        self._renew()
+        taken = self._take_free([job for job in jobs.values() if job.job_id not in self._memories])
+        noticed = self._follow([jobs[job_id] for job_id in self._memories])
         return [*taken, *noticed]
 
     def release(self) -> None:
-        """Give every job back at once, so that another replica need not wait. Blocks."""
-        for job_id in list(self._memories):
-            self._store.change_job(job_id, self._given_back)
-            self._store.release_lease(_lease(job_id), self._replica)
-            del self._memories[job_id]
+        """Give every job back, so that another replica need not wait. Blocks."""
+        self._let_go(self._memories.keys())
 
     def _open_jobs(self) -> list[JobRun]:
         jobs: list[JobRun] = []
@@ -104,31 +102,51 @@ class JobControl:
                 return jobs
             after = PageStart(page[-1].create_time, page[-1].job_id)
 
-    def _drop_ended(self, open_ids: set[str]) -> None:
-        for job_id in self._memories.keys() - open_ids:
-            self._store.release_lease(_lease(job_id), self._replica)
+    def _let_go(self, job_ids: Set[str]) -> None:
+        self._store.release_leases([_lease(job_id) for job_id in job_ids], self._replica)
+        for job_id in list(job_ids):
             del self._memories[job_id]
 
-    def _has_lease(self, job: JobRun) -> bool:
-        name, ttl_s = _lease(job.job_id), self._times.lease_ttl_s
-        has_it = self._store.acquire_lease(name, self._replica, ttl_s=ttl_s)
-        if not has_it and self._memories.pop(job.job_id, None) is not None:
-            _log.warning("another replica controls job %s now", job.job_id)
-        return has_it
+    def _renew(self) -> None:
+        kept = self._acquire(self._memories)
+        for job_id in self._memories.keys() - kept:
+            _log.warning("another replica controls job %s now", job_id)
+            del self._memories[job_id]
+
+    def _take_free(self, jobs: Sequence[JobRun]) -> list[str]:
+        """Become the controller of jobs that nobody controls; return those changed by it.
+
+        After so many that renewing cannot wait any longer, the rest is for the next round.
+        """
+        self._is_behind = False
+        changed: list[str] = []
+        for start in range(0, len(jobs), _TAKEN_AT_ONCE):
+            some = jobs[start : start + _TAKEN_AT_ONCE]
+            free = self._acquire([job.job_id for job in some])
+            changed += [job.job_id for job in some if job.job_id in free and self._take(job)]
+            if len(changed) >= _TAKEN_AT_ONCE:
+                self._is_behind = start + _TAKEN_AT_ONCE < len(jobs)
+                break
+        return changed
+
+    def _acquire(self, job_ids: Iterable[str]) -> Set[str]:
+        leases = {_lease(job_id): job_id for job_id in job_ids}
+        ttl_s = self._times.lease_ttl_s
+        return {
+            leases[name] for name in self._store.acquire_leases(leases, self._replica, ttl_s=ttl_s)
+        }
 
     def _take(self, job: JobRun) -> bool:
-        """Become the controller of a job whose lease this replica has; tell whether that is new."""
-        if job.job_id in self._memories and job.controller == self._replica:
+        """Become the controller of a job whose lease this replica has; tell whether it changed."""
+        self._memories[job.job_id] = self._remembered(job.job_id)
+        if job.controller == self._replica:  # as it was before a restart
             return False
-        memory = self._remembered(job.job_id)
         now = self._clock()
-        taken = self._store.change_job(job.job_id, lambda job: self._taken(job, now))
-        if taken.controller == self._replica:
-            self._memories[job.job_id] = memory
-        return job.controller != taken.controller
+        self._store.change_job(job.job_id, lambda job: self._taken(job, now))
+        return True
 
     def _taken(self, job: JobRun, now: datetime) -> tuple[JobRun, Sequence[NewEvent]]:
-        if job.state.has_ended or job.controller == self._replica:
+        if job.state.has_ended:
             return job, ()
         before = f" from {job.controller}" if job.controller else ""
         event = NewEvent(
@@ -138,11 +156,6 @@ class JobControl:
             facts={"from": job.controller, "to": self._replica},
         )
         return replace(job, controller=self._replica, update_time=now), [event]
-
-    def _given_back(self, job: JobRun) -> tuple[JobRun, Sequence[NewEvent]]:
-        if job.controller != self._replica:
-            return job, ()
-        return replace(job, controller="", update_time=self._clock()), ()
 
     def _remembered(self, job_id: str) -> Memory:
         """Return what earlier controllers noticed, so that nothing is logged twice."""

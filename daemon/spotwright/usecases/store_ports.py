@@ -87,8 +87,14 @@ class LeaseStore(Protocol):
     def acquire_lease(self, name: str, owner: str, *, ttl_s: float) -> bool:
         """Take or renew a lease; False where someone else has it."""
 
+    def acquire_leases(self, names: Collection[str], owner: str, *, ttl_s: float) -> Set[str]:
+        """Take or renew leases in one step; return those that are not someone else's."""
+
     def release_lease(self, name: str, owner: str) -> None:
         """Give a lease back; nothing happens where it is someone else's."""
+
+    def release_leases(self, names: Collection[str], owner: str) -> None:
+        """Give leases back in one step; nothing happens to those that are someone else's."""
 
     def lease_owner(self, name: str) -> str | None:
         """Return who has a lease that has not run out."""
