@@ -7,6 +7,7 @@ from typing import Any
 from spotwright.client import catalog_calls
 from spotwright.client.calls import Call
 from spotwright.client.catalog_calls import PriceTimes
+from spotwright.domain.errors import UnknownNameError
 from spotwright.domain.hardware import Cloud, Gpu, InstanceType
 from spotwright.domain.offer import Offer, OfferQuery
 
@@ -33,6 +34,8 @@ class RemoteCatalog:
 
     def offers(self, query: OfferQuery) -> Sequence[Offer]:
         """Return the matching offers, cheapest first, ties by type, zone and market."""
+        if query.cloud is not self._cloud:
+            raise UnknownNameError("cloud", query.cloud, known=[self._cloud])
         listed = self._run(catalog_calls.list_offers(query))
         self._times = listed.times
         offers: Sequence[Offer] = listed.offers
