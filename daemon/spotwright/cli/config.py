@@ -50,6 +50,11 @@ def read_config(environment: Mapping[str, str] | None = None) -> Config:
     )
 
 
+def default_store_url() -> str:
+    """Return where a daemon of this user keeps what it knows, unless it is told otherwise."""
+    return f"sqlite:///{read_config().data_dir / 'daemon.db'}"
+
+
 def _path(text: str, home: Path) -> Path:
     if text == "~" or text.startswith("~/"):
         return home / text[2:]

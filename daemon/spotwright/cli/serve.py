@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from spotwright.cli.config import read_config
+from spotwright.cli.config import default_store_url
 from spotwright.cli.extras import needs_extra
 from spotwright.cli.goal_flags import read_flag
 from spotwright.cli.options import AsJson
@@ -91,14 +91,14 @@ def serve(
     if not is_loopback(host) and tls_dir is None:
         raise BadInputError(
             f"--listen {listen} is not loopback, and there is no plaintext beyond it: make "
-            f"certificates with `spotwright certs init --dir DIR --host {host}`, "
-            "and give --tls-dir DIR"
+            "certificates with `spotwright certs init --dir DIR --host NAME`, where NAME is what "
+            "callers call this host, and give --tls-dir DIR"
         )
     if log_level.lower() not in ("debug", "info", "warning", "error"):
         raise BadInputError(f"--log-level: debug, info, warning or error, got {log_level!r}")
     if metrics != _OFF:
         parse_address("--metrics", metrics)
-    store_url = store or f"sqlite:///{read_config().data_dir / 'daemon.db'}"
+    store_url = store or default_store_url()
     asked = Served(
         listen=listen,
         store_url=store_url,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spotwright.cli.config import read_config
+from spotwright.cli.config import default_store_url
 from spotwright.cli.extras import needs_extra
 from spotwright.cli.goal_flags import read_flag
 from spotwright.cli.options import AsJson
@@ -85,7 +85,7 @@ def revoke(
 def _opened(url: str | None) -> Iterator["SqlStore"]:
     with needs_extra("daemon", "tokens"):
         from spotwright.adapters.store.sql_store import open_store  # noqa: PLC0415
-    store = open_store(url or f"sqlite:///{read_config().data_dir / 'daemon.db'}")
+    store = open_store(url or default_store_url())
     try:
         yield store
     finally:

@@ -1,6 +1,6 @@
 """The gRPC server: services, their health, reflection, and an orderly end."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,14 +10,24 @@ from grpc_reflection.v1alpha import reflection
 
 from spotwright.adapters.grpc.interceptor import CallInterceptor
 from spotwright.domain.errors import OutsideWorldError
+from spotwright.v1 import catalog_pb2_grpc, job_pb2_grpc, planner_pb2_grpc, telemetry_pb2_grpc
+
+TELEMETRY = "spotwright.v1.TelemetryService"
+_ADD = {
+    "spotwright.v1.CatalogService": catalog_pb2_grpc.add_CatalogServiceServicer_to_server,
+    "spotwright.v1.PlannerService": planner_pb2_grpc.add_PlannerServiceServicer_to_server,
+    "spotwright.v1.JobService": job_pb2_grpc.add_JobServiceServicer_to_server,
+    TELEMETRY: telemetry_pb2_grpc.add_TelemetryServiceServicer_to_server,
+}
 
 
-class Service(NamedTuple):
-    """A servicer, and how the generated code adds it to a server."""
+class Servicers(NamedTuple):
+    """What answers the calls of each service."""
 
-    name: str  # full name, such as spotwright.v1.JobService
-    servicer: Any
-    add: Callable[[Any, grpc.aio.Server], None]
+    catalog: catalog_pb2_grpc.CatalogServiceServicer
+    planner: planner_pb2_grpc.PlannerServiceServicer
+    jobs: job_pb2_grpc.JobServiceServicer
+    telemetry: telemetry_pb2_grpc.TelemetryServiceServicer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +44,7 @@ class DaemonServer:
     """A server that tells the health of each of its services."""
 
     def __init__(
-        self, endpoint: Endpoint, services: Sequence[Service], interceptor: CallInterceptor
+        self, endpoint: Endpoint, servicers: Servicers, interceptor: CallInterceptor
     ) -> None:
         self._endpoint = endpoint
         self._server = grpc.aio.server(
@@ -44,11 +54,10 @@ class DaemonServer:
             maximum_concurrent_rpcs=endpoint.max_concurrent_calls,
         )
         self._health = health.aio.HealthServicer()
-        self._names = [service.name for service in services]
-        for service in services:
-            service.add(service.servicer, self._server)
+        for add, servicer in zip(_ADD.values(), servicers, strict=True):
+            add(servicer, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        shown = (*self._names, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        shown = (*_ADD, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(shown, self._server)
 
     async def start(self) -> int:
@@ -75,7 +84,7 @@ class DaemonServer:
         """Tell the health of all services, or of one."""
         statuses = health_pb2.HealthCheckResponse
         status = statuses.SERVING if serving else statuses.NOT_SERVING
-        for name in [only] if only else ["", *self._names]:
+        for name in [only] if only else ["", *_ADD]:
             await self._health.set(name, status)
 
     async def stop(self, *, grace_s: float) -> None:

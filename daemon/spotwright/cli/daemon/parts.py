@@ -16,7 +16,7 @@ from spotwright.adapters.grpc.job_watch import JobWatches
 from spotwright.adapters.grpc.messages.job import read_planned_run
 from spotwright.adapters.grpc.planner_service import PlannerService
 from spotwright.adapters.grpc.rate_limit import RateLimiter
-from spotwright.adapters.grpc.server import DaemonServer, Endpoint, Service
+from spotwright.adapters.grpc.server import DaemonServer, Endpoint, Servicers
 from spotwright.adapters.grpc.telemetry_service import TelemetryService
 from spotwright.adapters.grpc.workers import QUICK, SEARCH
 from spotwright.adapters.metrics.daemon_metrics import DaemonMetrics
@@ -34,7 +34,6 @@ from spotwright.usecases.control_jobs import JobControl
 from spotwright.usecases.keep_house import HouseReport, HouseRules, keep_house
 from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.usecases.record_telemetry import TelemetryWriter
-from spotwright.v1 import catalog_pb2_grpc, job_pb2_grpc, planner_pb2_grpc, telemetry_pb2_grpc
 
 _WORKER = "spotwright.cli.planning_worker:make_handler"
 
@@ -82,15 +81,15 @@ async def build_parts(asked: Served, store: SqlStore) -> AsyncIterator[Parts]:
             ),
             per_gpu=asked.metrics_per_gpu,
         )
-        services = (
-            _catalog(CatalogService(pool)),
-            _planner(PlannerService(pool, store, clock=_now)),
-            _jobs(JobService(store, planned, watches)),
-            _telemetry(telemetry),
+        servicers = Servicers(
+            catalog=CatalogService(pool),
+            planner=PlannerService(pool, store, clock=_now),
+            jobs=JobService(store, planned, watches),
+            telemetry=telemetry,
         )
         interceptor = CallInterceptor(_guard(asked, store), metrics.observe)
         yield Parts(
-            server=DaemonServer(_endpoint(asked), services, interceptor),
+            server=DaemonServer(_endpoint(asked), servicers, interceptor),
             telemetry=telemetry,
             writer=writer,
             watches=watches,
@@ -149,26 +148,6 @@ def _lane_figures(pool: WorkerPool, lane: str) -> LaneFigures:
     return LaneFigures(
         running_count=pool.running_count(lane), waiting_count=pool.waiting_count(lane)
     )
-
-
-def _catalog(servicer: CatalogService) -> Service:
-    add = catalog_pb2_grpc.add_CatalogServiceServicer_to_server
-    return Service("spotwright.v1.CatalogService", servicer, add)
-
-
-def _planner(servicer: PlannerService) -> Service:
-    add = planner_pb2_grpc.add_PlannerServiceServicer_to_server
-    return Service("spotwright.v1.PlannerService", servicer, add)
-
-
-def _jobs(servicer: JobService) -> Service:
-    add = job_pb2_grpc.add_JobServiceServicer_to_server
-    return Service("spotwright.v1.JobService", servicer, add)
-
-
-def _telemetry(servicer: TelemetryService) -> Service:
-    add = telemetry_pb2_grpc.add_TelemetryServiceServicer_to_server
-    return Service("spotwright.v1.TelemetryService", servicer, add)
 
 
 def _now() -> datetime:

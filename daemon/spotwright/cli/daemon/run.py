@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
+from spotwright.adapters.grpc.server import TELEMETRY
 from spotwright.adapters.store.sql_store import open_store
 from spotwright.cli.daemon.parts import Parts, build_parts
 from spotwright.cli.daemon.service_notify import ServiceNotify
@@ -26,7 +27,6 @@ _log = logging.getLogger(__name__)
 
 _CALLS_GRACE_S = 5.0
 _HEALTH_PERIOD_S = 1.0
-_TELEMETRY = "spotwright.v1.TelemetryService"
 
 
 def run_daemon(asked: Served) -> None:
@@ -114,7 +114,7 @@ async def _tell_health(parts: Parts) -> None:
         now_failing = parts.writer.figures().store_failing
         if now_failing != failing:
             failing = now_failing
-            await parts.server.set_serving(not failing, only=_TELEMETRY)
+            await parts.server.set_serving(not failing, only=TELEMETRY)
 
 
 async def _feed_watchdog(notify: ServiceNotify, period_s: float) -> None:
