@@ -148,27 +148,30 @@ class SampleRow(NamedTuple):
 
     agent_id: str
     boot_id: str
-    sequence: int
+    sequence: int  # of the batch
     time_unix_ms: int  # end of the interval, corrected to the daemon's clock
     interval_s: float
-    gpu_index: int | None  # None: a host without GPUs
-    utilization_fraction: float | None
-    memory_used_bytes: int | None  # of the GPU
-    pcie_rx_mbps: float | None
-    pcie_tx_mbps: float | None
-    nvlink_rx_mbps: float | None
-    nvlink_tx_mbps: float | None
-    sm_clock_mhz: float | None
-    power_w: float | None
-    temperature_c: float | None
-    cpu_fraction: float | None
-    cpu_steal_fraction: float | None
-    host_memory_used_bytes: int | None
-    network_rx_mbps: float | None
-    network_tx_mbps: float | None
-    rdma_rx_mbps: float | None
-    rdma_tx_mbps: float | None
-    disk_read_mbps: float | None
+    gpu_index: int | None = None  # None: a host without GPUs
+    utilization_fraction: float | None = None
+    memory_used_bytes: int | None = None
+    pcie_rx_mbps: float | None = None
+    pcie_tx_mbps: float | None = None
+    nvlink_rx_mbps: float | None = None
+    nvlink_tx_mbps: float | None = None
+    sm_clock_mhz: float | None = None
+    throttle_reasons: int | None = None
+    uncorrected_error_count: int | None = None
+    last_xid: int | None = None
+    power_w: float | None = None
+    temperature_c: float | None = None
+    cpu_fraction: float | None = None
+    cpu_steal_fraction: float | None = None
+    host_memory_used_bytes: int | None = None
+    network_rx_mbps: float | None = None
+    network_tx_mbps: float | None = None
+    rdma_rx_mbps: float | None = None
+    rdma_tx_mbps: float | None = None
+    disk_read_mbps: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

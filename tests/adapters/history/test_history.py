@@ -13,8 +13,8 @@ from spotwright.adapters.history.segments import due_segments, segments_in
 from spotwright.adapters.history.write import write_due_segments
 from spotwright.adapters.store.sql_store import open_store
 from spotwright.domain.errors import OutsideWorldError
-from spotwright.domain.telemetry import AgentFacts, StoredBatch
-from spotwright.usecases.history_ports import Archived, SampleRow
+from spotwright.domain.telemetry import AgentFacts, SampleRow, StoredBatch
+from spotwright.usecases.history_ports import Archived
 from spotwright.usecases.store_ports import Retention
 from tests.contracts.store_values import START_UNIX_S, new_agent, new_batch
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from spotwright.usecases.history_ports import SampleRow
+from spotwright.domain.telemetry import SampleRow
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _TYPES = {

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from spotwright.adapters.history.segments import segments_in
-from spotwright.usecases.history_ports import SampleRow
+from spotwright.domain.telemetry import SampleRow
 
 
 def read(folder: str, agent_id: str, *, start_unix_ms: int, end_unix_ms: int) -> list[SampleRow]:

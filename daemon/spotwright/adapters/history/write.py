@@ -12,17 +12,17 @@ from spotwright.adapters.history.segments import (
     segments_in,
 )
 from spotwright.domain.errors import OutsideWorldError
+from spotwright.domain.telemetry import SampleRow
 from spotwright.usecases.history_ports import (
     Archived,
     ClosableHistorySource,
     OpenSource,
     RowsOf,
-    SampleRow,
 )
 
 WINDOW_S = 300
 _MARGIN_S = 120.0  # a batch that was received in a window is stored no later than this after it
-_PAGE_COUNT = 1_000  # batches in memory at once
+_PAGE_COUNT = 2_000  # batches in memory at once
 
 
 def write_due_segments(

@@ -32,7 +32,8 @@ _NOTICE_KINDS = {
 _SAMPLING_S, _BATCH_S = (0.1, 60.0), (1.0, 60.0)
 _GPU_COLUMNS = (
     "utilization_fraction", "memory_used_bytes", "pcie_rx_mbps", "pcie_tx_mbps",
-    "nvlink_rx_mbps", "nvlink_tx_mbps", "sm_clock_mhz", "power_w", "temperature_c",
+    "nvlink_rx_mbps", "nvlink_tx_mbps", "sm_clock_mhz", "throttle_reasons",
+    "uncorrected_error_count", "last_xid", "power_w", "temperature_c",
 )  # fmt: skip
 _HOST_COLUMNS = (
     "cpu_fraction", "cpu_steal_fraction", "memory_used_bytes", "network_rx_mbps",
