@@ -1,1 +1,1 @@
-"""What the daemon can take: agents, storms and questions, with its CPU seconds beside the wall's."""
+"""What the daemon can take: agents, storms and questions, CPU seconds beside wall."""

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import grpc
 import pytest
@@ -167,6 +167,10 @@ def test_rollups_give_means_and_extremes_by_interval() -> None:
     assert coarse == [(0, 4, 0.625, 1.0)]
 
 
+def _with_resolution(number: Any) -> v1.ListRollupsRequest:
+    return v1.ListRollupsRequest(agent_id="a", resolution=number)
+
+
 @pytest.mark.parametrize(
     ("method", "request_", "code"),
     [
@@ -176,7 +180,7 @@ def test_rollups_give_means_and_extremes_by_interval() -> None:
         ("ListSamples", v1.ListSamplesRequest(agent_id="a", page_token="x"), "INVALID_ARGUMENT"),
         ("ListSamples", v1.ListSamplesRequest(agent_id="a", page_size=-1), "INVALID_ARGUMENT"),
         ("ListRollups", v1.ListRollupsRequest(agent_id="nobody"), "NOT_FOUND"),
-        ("ListRollups", v1.ListRollupsRequest(agent_id="a", resolution=9), "INVALID_ARGUMENT"),
+        ("ListRollups", _with_resolution(9), "INVALID_ARGUMENT"),
         ("SendCommand", v1.SendCommandRequest(agent_id="a"), "INVALID_ARGUMENT"),
         (
             "SendCommand",
@@ -281,7 +285,7 @@ def test_a_slow_watcher_finds_the_latest_figures_and_nothing_in_between() -> Non
                 await asyncio.wait_for(other.read(), SOON_S)
                 await until(lambda before=before: store.look_count > before)  # type: ignore[misc]
                 other.cancel()
-            versions = []
+            versions = list[str]()
             while not versions or versions[-1] != "3":
                 response = await asyncio.wait_for(call.read(), SOON_S)
                 versions += [agent.facts.hostname[0] for agent in response.agents]

@@ -93,8 +93,9 @@ class AgentSession:
         self._stored = max(self._stored, sequence)
 
     def repeat_ack(self) -> None:
-        """Have the latest acknowledgement sent again, for an agent that missed it."""
+        """Have the latest acknowledgement sent again at once, for an agent that missed it."""
         self._acked = min(self._acked, self._stored - 1)
+        self._urgent = True
 
     @property
     def has_ack(self) -> bool:

@@ -95,7 +95,9 @@ class TelemetryIngest:
         ]
 
     async def close(self) -> None:
-        """Store what was received, acknowledge it, and end all sessions."""
+        """Store what was received, acknowledge it, and end all sessions; once is enough."""
+        if self._stopping:
+            return
         self._stopping = True
         await asyncio.to_thread(self._writer.stop)
         await asyncio.sleep(0)  # what the writer stored last has now been noted

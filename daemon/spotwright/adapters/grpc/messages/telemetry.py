@@ -202,7 +202,12 @@ def _present(message: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
 
 def unix_ms_of(time: Timestamp, *, absent: int) -> int:
     """Return a time of the wire, or `absent` for a time that is not set."""
-    return time.ToMilliseconds() if time.seconds or time.nanos else absent
+    if not time.seconds and not time.nanos:
+        return absent
+    try:
+        return time.ToMilliseconds()
+    except ValueError as problem:
+        raise BadInputError(f"a time is not within the years 1 to 9999: {problem}") from problem
 
 
 def _unix_ms(time: datetime) -> int:
