@@ -120,7 +120,11 @@ def _figure(figure: str) -> tuple[str, Callable[[float], str]]:
 
 
 def _difference(line: "ReportLine") -> str:
-    if line.planned is None or line.measured is None or line.planned == 0:
+    if line.planned is None or line.measured is None:
+        return "-"
+    if line.figure.endswith("_fraction"):
+        return f"{(line.measured - line.planned) * 100:+.1f} points"
+    if line.planned == 0:
         return "-"
     return f"{line.measured / line.planned - 1:+.1%}"
 

@@ -77,7 +77,9 @@ def _duration_s(job: JobRun, elapsed_s: float | None) -> float | None:
 
 
 def _planned_fraction(planned: PlannedRun, elapsed_s: float | None) -> float | None:
-    return None if elapsed_s is None else min(1.0, elapsed_s / planned.duration_s)
+    if elapsed_s is None or not planned.duration_s:
+        return None
+    return min(1.0, elapsed_s / planned.duration_s)
 
 
 def _rent_usd(planned: PlannedRun, duration_s: float | None) -> float | None:
