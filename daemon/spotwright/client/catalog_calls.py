@@ -11,6 +11,7 @@ from spotwright.adapters.grpc.messages.catalog import (
     query_to_proto,
     times_from_proto,
 )
+from spotwright.adapters.grpc.messages.scalars import sayable
 from spotwright.client.calls import Call
 from spotwright.domain.hardware import Cloud, Gpu, InstanceType
 from spotwright.domain.offer import Offer, OfferQuery
@@ -75,7 +76,7 @@ def get_instance_type(cloud: Cloud, name: str) -> Call[InstanceType]:
     """Get the facts of one instance type."""
     return Call(
         method=f"{_SERVICE}/GetInstanceType",
-        request=pb.GetInstanceTypeRequest(cloud=cloud, name=name),
+        request=pb.GetInstanceTypeRequest(cloud=cloud, name=sayable(name)),
         response=pb.GetInstanceTypeResponse,
         read=lambda response: instance_type_from_proto(response.instance_type),
     )
@@ -95,7 +96,7 @@ def get_gpu(cloud: Cloud, name: str) -> Call[Gpu]:
     """Get the figures of one GPU."""
     return Call(
         method=f"{_SERVICE}/GetGpu",
-        request=pb.GetGpuRequest(cloud=cloud, name=name),
+        request=pb.GetGpuRequest(cloud=cloud, name=sayable(name)),
         response=pb.GetGpuResponse,
         read=lambda response: gpu_from_proto(response.gpu),
     )

@@ -18,7 +18,7 @@ from spotwright.adapters.grpc.messages.prediction import (
     prediction_from_proto,
     row_from_proto,
 )
-from spotwright.adapters.grpc.messages.scalars import time_from_proto
+from spotwright.adapters.grpc.messages.scalars import sayable, time_from_proto
 from spotwright.client.calls import ANSWER_TIME_S, Call
 from spotwright.domain.questions import (
     Comparison,
@@ -41,7 +41,7 @@ def predict(job: JobDocument, fleet: str) -> Call[PredictedFleet]:
     """Predict what a fleet, written as an expression, does with a job."""
     return Call(
         method=f"{_SERVICE}/Predict",
-        request=pb.PredictRequest(job=job_to_proto(job), fleet=fleet),
+        request=pb.PredictRequest(job=job_to_proto(job), fleet=sayable(fleet)),
         response=pb.PredictResponse,
         read=_predicted,
     )
@@ -51,7 +51,9 @@ def predict_configurations(job: JobDocument, csv: str, *, csv_name: str) -> Call
     """Predict each row of a measurements file, given as its text and name."""
     return Call(
         method=f"{_SERVICE}/PredictConfigurations",
-        request=pb.PredictConfigurationsRequest(job=job_to_proto(job), csv=csv, csv_name=csv_name),
+        request=pb.PredictConfigurationsRequest(
+            job=job_to_proto(job), csv=csv, csv_name=sayable(csv_name)
+        ),
         response=pb.PredictConfigurationsResponse,
         read=_table,
         timeout_s=_TABLE_TIME_S,
@@ -62,7 +64,9 @@ def compare_fleets(job: JobDocument, fleets: Sequence[str]) -> Call[Comparison]:
     """Predict several fleets and tell which of them will do."""
     return Call(
         method=f"{_SERVICE}/CompareFleets",
-        request=pb.CompareFleetsRequest(job=job_to_proto(job), fleets=fleets),
+        request=pb.CompareFleetsRequest(
+            job=job_to_proto(job), fleets=[sayable(fleet) for fleet in fleets]
+        ),
         response=pb.CompareFleetsResponse,
         read=_comparison,
     )

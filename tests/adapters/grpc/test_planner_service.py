@@ -267,6 +267,8 @@ def test_the_client_that_is_awaited_gets_the_same(
 
 
 def test_both_lanes_are_idle_in_the_end(served: ServedPlanner) -> None:
-    for lane in (QUICK, SEARCH):
-        until(lambda lane=lane: served.pool.running_count(lane) == 0)
-        assert served.pool.waiting_count(lane) == 0
+    pool = served.pool
+
+    until(lambda: not any(pool.running_count(lane) for lane in (QUICK, SEARCH)))
+
+    assert not any(pool.waiting_count(lane) for lane in (QUICK, SEARCH))

@@ -65,6 +65,7 @@ def read_job_file(path: Path) -> LoadedJob:
 
 def parse_job(text: str, *, path: str) -> LoadedJob:
     """Check the text of a job file."""
+    _refuse_too_large(len(text), path=path)
     tree = parse_yaml(text, path=path)
     try:
         file = schema.JobFile.model_validate(tree.content)
@@ -93,8 +94,7 @@ def job_text(path: Path) -> str:
     try:
         with path.open("rb") as file:  # a device or a pipe does not tell its size beforehand
             content = file.read(_MAX_BYTES + 1)
-        if len(content) > _MAX_BYTES:
-            raise JobFileError(f"larger than {_MAX_BYTES:,} bytes: not a job file", path=str(path))
+        _refuse_too_large(len(content), path=str(path))
         return content.decode("utf-8")
     except FileNotFoundError:
         raise JobFileError("no such file", path=str(path)) from None
@@ -102,6 +102,11 @@ def job_text(path: Path) -> str:
         raise JobFileError("not a text file (expected UTF-8)", path=str(path)) from None
     except OSError as error:
         raise JobFileError(f"cannot be read: {error.strerror}", path=str(path)) from None
+
+
+def _refuse_too_large(length: int, *, path: str) -> None:
+    if length > _MAX_BYTES:
+        raise JobFileError(f"larger than {_MAX_BYTES:,} bytes: not a job file", path=path)
 
 
 def _job_file_error(error: ValidationError, tree: YamlTree) -> JobFileError:

@@ -6,7 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from spotwright.adapters.grpc.messages.enums import EnumPairs
-from spotwright.adapters.grpc.messages.scalars import by_name, time_from_proto, time_to_proto
+from spotwright.adapters.grpc.messages.scalars import (
+    by_name,
+    sayable,
+    time_from_proto,
+    time_to_proto,
+)
 from spotwright.domain.errors import UnknownNameError
 from spotwright.domain.hardware import Cloud, Gpu, InstanceType
 from spotwright.domain.offer import Market, Offer, OfferQuery
@@ -106,4 +111,6 @@ def _fields(value: InstanceType | Gpu | OfferQuery) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, frozenset):
         return sorted(_plain(element) for element in value)
-    return MARKETS.to_proto(value) if isinstance(value, Market) else value
+    if isinstance(value, Market):
+        return MARKETS.to_proto(value)
+    return sayable(value) if isinstance(value, str) else value

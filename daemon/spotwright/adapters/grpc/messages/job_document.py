@@ -1,7 +1,7 @@
 """What a planner is asked, to and from planner.proto."""
 
 from spotwright.adapters.grpc.messages.enums import EnumPairs
-from spotwright.adapters.grpc.messages.scalars import by_name, optional
+from spotwright.adapters.grpc.messages.scalars import by_name, optional, sayable
 from spotwright.domain.plan import Objective
 from spotwright.domain.questions import GoalOverride, JobDocument, PlanQuestion
 from spotwright.v1 import planner_pb2 as pb
@@ -19,7 +19,7 @@ _DEFAULTS = PlanQuestion()
 
 def job_to_proto(job: JobDocument) -> pb.JobDocument:
     """Return a job file as a message."""
-    return pb.JobDocument(text=job.text, name=job.name, model=job.model or "")
+    return pb.JobDocument(text=job.text, name=sayable(job.name), model=sayable(job.model or ""))
 
 
 def job_from_proto(message: pb.JobDocument) -> JobDocument:
@@ -55,7 +55,7 @@ def question_to_proto(
         objective=OBJECTIVES.to_proto(question.objective),
         gap_fraction=question.gap_fraction,
         time_limit_s=question.time_limit_s,
-        existing_fleet=question.existing_fleet or "",
+        existing_fleet=sayable(question.existing_fleet or ""),
         switching_s=question.switching_s,
         with_frontier=question.with_frontier,
         with_rivals=question.with_rivals,

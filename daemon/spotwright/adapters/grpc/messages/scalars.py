@@ -1,4 +1,4 @@
-"""Times and absent fields."""
+"""Times, absent fields, and text that is no text."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -32,3 +32,8 @@ def by_name(message: Message) -> dict[str, Any]:
         else None
         for field in message.DESCRIPTOR.fields
     }
+
+
+def sayable(text: str) -> str:
+    """Return a text as stderr would show it, where it is no text: bytes of a command line."""
+    return text.encode("utf-8", errors="backslashreplace").decode()
