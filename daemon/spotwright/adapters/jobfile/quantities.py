@@ -13,14 +13,18 @@ from spotwright.domain.errors import BadInputError, UnitError
 from spotwright.domain.offer import POOL_PATTERN, Pool
 
 _ZERO = re.compile(r"0+(\.0*)?\s*(us|µs|ms|s|min|h|d)?")
+_LARGEST = 1e24  # products of larger figures leave the range in which they can be computed
 
 
 def _reads(parse: Callable[[Any], object]) -> BeforeValidator:
     def validate(value: Any) -> object:
         try:
-            return parse(value)
+            figure = parse(value)
         except BadInputError as error:
             raise ValueError(str(error)) from None
+        if isinstance(figure, float | int) and abs(figure) > _LARGEST:
+            raise ValueError(f"{value!r} is more than {_LARGEST:g}, which nothing real comes to")
+        return figure
 
     return BeforeValidator(validate)
 
