@@ -15,6 +15,7 @@ import spotwright.usecases.predict_configurations  # noqa: F401
 from spotwright.adapters.grpc.answers import Answers
 from spotwright.adapters.processes.worker import Control, Handler
 from spotwright.cli.config import read_config
+from spotwright.cli.daemon.structured_log import set_up_logging
 from spotwright.cli.in_process import InProcessPlanner
 from spotwright.cli.sources import Catalogs, Jobs
 from spotwright.domain.errors import SpotwrightError
@@ -24,6 +25,7 @@ from spotwright.planner.problem import Watch
 
 def make_handler() -> Handler:
     """Return what answers requests, with the catalog that most of them need already read."""
+    set_up_logging(level="info", as_json=True)  # its stderr is the daemon's
     catalogs = Catalogs(read_config())
     jobs = Jobs(catalogs.of)
     with suppress(SpotwrightError):  # whoever asks is told

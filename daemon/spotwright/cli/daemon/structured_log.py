@@ -10,13 +10,13 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 
 
 def set_up_logging(*, level: str, as_json: bool) -> None:
-    """Send what the daemon logs from this level on to stderr."""
+    """Send what the daemon logs from this level on to stderr; of libraries, what they warn of."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
-    logger = logging.getLogger("spotwright")
-    logger.handlers[:] = [handler]
-    logger.setLevel(level.upper())
-    logger.propagate = False
+    logging.getLogger().handlers[:] = [handler]
+    logging.getLogger().setLevel(logging.WARNING)
+    logging.getLogger("spotwright").setLevel(level.upper())
+    logging.captureWarnings(True)
 
 
 class JsonFormatter(logging.Formatter):
