@@ -102,6 +102,56 @@ class RollupContract:
         assert [part.start_unix_s - START_UNIX_S for part in ten] == [60, 80, 100, 120]
         assert [part.start_unix_s - START_UNIX_S for part in minute] == [60, 120]
 
+    @pytest.mark.parametrize("limit", [3, 1000])
+    def test_minutes_outlive_the_ten_seconds_they_are_made_of(
+        self, store: Store, limit: int
+    ) -> None:
+        facts, rng = _connected(store), random.Random(limit)
+        sent: list[Sample] = []
+        for sequence in range(1, 61):
+            samples = _random_samples(rng, around_s=4.0 * sequence)
+            store.commit_batches([new_batch(facts, sequence, values=samples)])
+            sent += samples
+            if sequence % 20 == 0:  # late samples come after some of it was dropped
+                before = {10: START_UNIX_S + 3.0 * sequence, 60: 0.0}
+                while store.prune(Retention(0.0, before), limit=limit):
+                    pass
+
+        assert_same_sums(_rollups(store, facts, 60), _summed(sent, 60))
+        assert min(part.start_unix_s for part in _rollups(store, facts, 10)) > START_UNIX_S + 160
+
+    def test_samples_that_come_after_their_ten_seconds_were_dropped_count_once(
+        self, store: Store, other: Store
+    ) -> None:
+        facts = _connected(store)
+
+        for sequence in range(1, 7):
+            store.commit_batches([new_batch(facts, sequence)])
+            if sequence % 2:
+                replica = (store, other)[sequence % 3 == 0]
+                replica.prune(Retention(0.0, {10: START_UNIX_S + 10.0, 60: 0.0}), limit=1000)
+
+        (minute,) = _rollups(store, facts, 60)
+        assert minute.host_sample_count == 6
+
+    def test_sums_stay_exact_while_others_drop_the_rows_they_are_added_to(
+        self, store: Store, other: Store
+    ) -> None:
+        agents = [_connected(store) for _ in range(3)]
+
+        def work(worker: int) -> None:
+            for sequence in range(1, 41):
+                if worker == 3:
+                    other.prune(Retention(0.0, {10: START_UNIX_S + 10.0, 60: 0.0}), limit=1000)
+                else:
+                    store.commit_batches([new_batch(agents[worker], sequence)])
+
+        in_threads(4, work)
+
+        for facts in agents:
+            (minute,) = _rollups(store, facts, 60)
+            assert minute.host_sample_count == 40
+
     def test_rollups_outlive_the_batches_they_sum_up(self, store: Store) -> None:
         facts = _connected(store)
         store.commit_batches([new_batch(facts, 1)])

@@ -9,10 +9,7 @@ from google.protobuf.message import Message
 
 from spotwright.domain.hardware import Gpu, InstanceType
 from spotwright.domain.offer import Offer, OfferQuery
-from spotwright.usecases.ports import OfferSource
 from spotwright.v1 import catalog_pb2 as pb
-from tests.contracts.offer_source import OfferSourceContract, small_market
-from tests.fakes.wire_source import WireSource
 
 PAIRS: list[tuple[type, type[Message]]] = [
     (InstanceType, pb.InstanceType),
@@ -39,11 +36,3 @@ def test_what_may_be_unknown_may_be_absent_and_nothing_else(
     may_be_none = {field.name for field in fields(kind) if NoneType in get_args(field.type)}
 
     assert {field.name for field in message.DESCRIPTOR.fields if field.has_presence} == may_be_none
-
-
-class TestCatalogMessages(OfferSourceContract):
-    """The messages carry all that an OfferSource has to answer."""
-
-    @pytest.fixture
-    def source(self) -> OfferSource:
-        return WireSource(small_market())

@@ -9,7 +9,7 @@ _AGENT = new_agent(agent_id="agent-1")
 
 
 def test_a_draft_changes_nothing_until_it_is_adopted() -> None:
-    rollups, interval = OpenRollups(), Interval("agent-1", 10, START_UNIX_S)
+    rollups, interval = OpenRollups(), Interval("agent-1", START_UNIX_S)
     first = rollups.draft([new_batch(_AGENT, 1)])
     rollups.adopt(first)
 
@@ -22,7 +22,7 @@ def test_a_draft_changes_nothing_until_it_is_adopted() -> None:
 
 
 def test_after_a_failure_other_parts_are_written() -> None:
-    rollups, interval = OpenRollups(), Interval("agent-1", 10, START_UNIX_S)
+    rollups, interval = OpenRollups(), Interval("agent-1", START_UNIX_S)
     first = rollups.draft([new_batch(_AGENT, 1)])
     rollups.adopt(first)
 
@@ -39,7 +39,7 @@ def test_an_agent_that_replays_days_does_not_grow_memory() -> None:
     for sequence in range(1, 1001):
         rollups.adopt(rollups.draft([new_batch(_AGENT, sequence, at_s=sequence * 60.0)]))
 
-    assert sum(map(len, rollups._parts.values())) == 4
+    assert sum(map(len, rollups._parts.values())) == 2
 
 
 def test_agents_that_come_and_go_do_not_grow_memory_for_ever() -> None:
@@ -59,7 +59,7 @@ def test_two_stores_number_their_parts_apart() -> None:
         for part in OpenRollups().draft([new_batch(_AGENT, 1)]).values()
     }
 
-    assert len(numbers) == 100
+    assert len(numbers) == 50
 
 
 @pytest.mark.parametrize("figure_count", [0, 1, len(FIGURES)])

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, update
 
 from spotwright.adapters.store.boots import BootName, Mark, lock_marks, moves, prepare_moves
 from spotwright.adapters.store.database import Database
@@ -24,6 +24,10 @@ from spotwright.domain.telemetry import BatchKey, ReceivedBatch
 _BATCH_COLUMNS = {c.name: c for c in batches_table.c if c.name != "row_number"}
 
 
+class _PartGoneError(Exception):
+    """A rollup that is being added to was added up into a coarser one meanwhile."""
+
+
 class SqlIngest(StorePart):
     """The way in for telemetry."""
 
@@ -35,7 +39,10 @@ class SqlIngest(StorePart):
         self._keep_batches = database.prepare(
             database.given_rows(_BATCH_COLUMNS).into(database.insert(batches_table))
         )
-        self._keep_rollups = _prepare_rollups(database)
+        self._keep_rollups = database.prepare(
+            database.given_rows(dict(rollups.c.items())).into(database.insert(rollups))
+        )
+        self._replace_rollups = _prepare_replace(database)
 
     def commit_batches(self, batches: Sequence[ReceivedBatch]) -> Set[BatchKey]:
         """Store batches for good, in one step; return those that were not stored before."""
@@ -43,12 +50,18 @@ class SqlIngest(StorePart):
             return frozenset()
         with self._one_commit:
             try:
-                with self._database.writing() as connection:
-                    new, drafts = self._store(connection, batches)
-            except BaseException:
-                self._open_rollups.forget()  # whether it was kept is not known
-                raise
-            self._open_rollups.adopt(drafts)
+                return self._commit(batches)
+            except _PartGoneError:  # all parts are new ones now, so this cannot happen again
+                return self._commit(batches)
+
+    def _commit(self, batches: Sequence[ReceivedBatch]) -> Set[BatchKey]:
+        try:
+            with self._database.writing() as connection:
+                new, drafts = self._store(connection, batches)
+        except BaseException:
+            self._open_rollups.forget()  # whether it was kept is not known
+            raise
+        self._open_rollups.adopt(drafts)
         return {batch.key for batch in new}
 
     def _store(
@@ -61,19 +74,17 @@ class SqlIngest(StorePart):
             self._keep_batches.run(connection, [_row(batch, marks) for batch in new])
             self._advance.run(connection, moves(new, marks))
             store_notices(connection, new)
-        if drafts:
-            self._keep_rollups.run(connection, rows_of(drafts))
+        self._keep_rollups.run(connection, rows_of(drafts, stored=False))
+        known = rows_of(drafts, stored=True)
+        if self._replace_rollups.run(connection, known) != len(known):
+            raise _PartGoneError
         return new, drafts
 
 
-def _prepare_rollups(database: Database) -> PreparedStatement:
-    keep = database.given_rows(dict(rollups.c.items())).into(database.insert(rollups))
-    return database.prepare(
-        keep.on_conflict_do_update(
-            index_elements=list(rollups.primary_key.columns),
-            set_={"document": keep.excluded.document},
-        )
-    )
+def _prepare_replace(database: Database) -> PreparedStatement:
+    given = database.given_rows(dict(rollups.c.items())).value
+    same = [column == given[column.name] for column in rollups.primary_key.columns]
+    return database.prepare(update(rollups).where(*same).values(document=given["document"]))
 
 
 def _beyond(marks: dict[BootName, Mark], batches: Iterable[ReceivedBatch]) -> list[ReceivedBatch]:

@@ -3,7 +3,8 @@
 Each is a part of its interval with a number of its own, so that its row is only ever written by the
 object that made it: a later sum replaces an earlier one. What is no longer held here (it is old, or
 a commit failed and nobody knows what was kept) is never written again; more samples of its interval
-start another part. Readers merge parts.
+start another part. A row that is gone was added up into a coarser one: it is not written again
+either. Readers merge parts.
 """
 
 import itertools
@@ -13,9 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from spotwright.adapters.store.rollup_document import packed
+from spotwright.adapters.store.stored_rollups import WRITTEN_S
 from spotwright.domain.telemetry import ReceivedBatch, RollupPart
 
-_KEPT_PER_AGENT = 4  # this interval and the one before, of two resolutions
+_KEPT_PER_AGENT = 2  # this interval and the one before
 _MAX_AGENTS = 10_000
 
 
@@ -23,7 +25,6 @@ class Interval(NamedTuple):
     """What a part is of."""
 
     agent_id: str
-    resolution_s: int
     start_unix_s: int
 
 
@@ -32,12 +33,13 @@ class OpenPart:
     """One part. Sums are replaced, never changed in place: a copy may share them."""
 
     number: int
+    is_stored: bool = False  # there is a row of it
     counts: tuple[int, int, int] = (0, 0, 0)
     sums: dict[str, tuple[int, float, float]] = field(default_factory=dict)
 
     def copy(self) -> "OpenPart":
         """Return one that can be added to without touching this one."""
-        return OpenPart(self.number, self.counts, self.sums.copy())
+        return OpenPart(self.number, self.is_stored, self.counts, self.sums.copy())
 
     def add(self, part: RollupPart) -> None:
         """Add samples."""
@@ -76,18 +78,18 @@ class OpenRollups:
         drafts: Drafts = {}
         for batch in batches:
             agent_id = batch.key.agent_id
-            for resolution_s, parts in batch.parts.items():
-                for part in parts:
-                    interval = Interval(agent_id, resolution_s, part.start_unix_s)
-                    draft = drafts.get(interval)
-                    if draft is None:
-                        draft = drafts[interval] = self._copied(interval)
-                    draft.add(part)
+            for part in batch.parts.get(WRITTEN_S, ()):
+                interval = Interval(agent_id, part.start_unix_s)
+                draft = drafts.get(interval)
+                if draft is None:
+                    draft = drafts[interval] = self._copied(interval)
+                draft.add(part)
         return drafts
 
     def adopt(self, drafts: Drafts) -> None:
         """Go on from parts that are stored now."""
         for interval, part in drafts.items():
+            part.is_stored = True
             mine = self._parts.pop(interval.agent_id, {})
             mine.pop(interval, None)
             mine[interval] = part
@@ -106,15 +108,16 @@ class OpenRollups:
         return OpenPart(next(self._numbers)) if known is None else known.copy()
 
 
-def rows_of(drafts: Drafts) -> list[dict[str, Any]]:
-    """Return the rows that hold the parts."""
+def rows_of(drafts: Drafts, *, stored: bool) -> list[dict[str, Any]]:
+    """Return the rows of parts that are in the database already, or of those that are not."""
     return [
         {
             "agent_id": interval.agent_id,
-            "resolution_s": interval.resolution_s,
+            "resolution_s": WRITTEN_S,
             "start_unix_s": interval.start_unix_s,
             "part_number": part.number,
             "document": packed(part.counts, part.sums),
         }
         for interval, part in drafts.items()
+        if part.is_stored is stored
     ]

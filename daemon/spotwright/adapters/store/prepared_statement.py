@@ -16,6 +16,7 @@ from sqlalchemy.types import TypeEngine
 from spotwright.adapters.store.array_text import array_text
 
 Upsert = sqlite.Insert | postgresql.Insert
+_PREFIX = "given_"  # SQLAlchemy keeps the names of columns to itself
 
 
 class GivenRows:
@@ -24,9 +25,11 @@ class GivenRows:
     def __init__(self, types: Mapping[str, TypeEngine[Any]], *, is_sqlite: bool) -> None:
         self._is_sqlite = is_sqlite
         if is_sqlite:
-            self.value: dict[str, Any] = {n: bindparam(n, type_=t) for n, t in types.items()}
+            self.value: dict[str, Any] = {
+                name: bindparam(_PREFIX + name, type_=kind) for name, kind in types.items()
+            }
             return
-        arrays = [bindparam(name, type_=postgresql.ARRAY(kind)) for name, kind in types.items()]
+        arrays = [bindparam(_PREFIX + n, type_=postgresql.ARRAY(t)) for n, t in types.items()]
         rows = func.unnest(*arrays).table_valued(*(column(n, t) for n, t in types.items()))
         self.value = dict(rows.render_derived(name="given").c.items())
 
@@ -43,18 +46,22 @@ class PreparedStatement:
     def __init__(self, statement: Insert | Update, dialect: Dialect) -> None:
         compiled = statement.compile(dialect=dialect)
         self._sql = str(compiled)
-        self._positions: list[str] | None = getattr(compiled, "positiontup", None)
+        positions: list[str] | None = getattr(compiled, "positiontup", None)
+        self._positions = positions and [name.removeprefix(_PREFIX) for name in positions]
         self._kinds: dict[str, type] = {}
         if self._positions is None:
             arrays: dict[str, Any] = {name: bind.type for name, bind in compiled.binds.items()}
             self._kinds = {name: array.item_type.python_type for name, array in arrays.items()}
 
-    def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Run it for these rows, at least one."""
+    def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
+        """Run it for these rows, if any, and return how many it touched."""
+        if not rows:
+            return 0
         if self._positions is not None:
             values = itemgetter(*self._positions)
-            connection.exec_driver_sql(self._sql, [values(row) for row in rows])
-        else:
-            values_of = {name: [row[name] for row in rows] for name in self._kinds}
-            texts = {name: array_text(values_of[name], kind) for name, kind in self._kinds.items()}
-            connection.exec_driver_sql(self._sql, texts)
+            return connection.exec_driver_sql(self._sql, [values(row) for row in rows]).rowcount
+        texts = {}
+        for name, kind in self._kinds.items():
+            column_name = name.removeprefix(_PREFIX)
+            texts[name] = array_text([row[column_name] for row in rows], kind)
+        return connection.exec_driver_sql(self._sql, texts).rowcount

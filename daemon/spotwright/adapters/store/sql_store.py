@@ -9,7 +9,8 @@ from spotwright.adapters.store.leases import SqlLeases
 from spotwright.adapters.store.migrate import migrate
 from spotwright.adapters.store.plans import SqlPlans
 from spotwright.adapters.store.size import SqlSize
-from spotwright.adapters.store.stored_telemetry import SqlStoredTelemetry
+from spotwright.adapters.store.stored_batches import SqlStoredBatches
+from spotwright.adapters.store.stored_rollups import SqlStoredRollups
 from spotwright.adapters.store.tokens import SqlTokens
 
 _BUSY_TIMEOUT_S = 5.0
@@ -21,7 +22,8 @@ class SqlStore(
     SqlLeases,
     SqlAgents,
     SqlIngest,
-    SqlStoredTelemetry,
+    SqlStoredBatches,
+    SqlStoredRollups,
     SqlCommands,
     SqlTokens,
     SqlSize,

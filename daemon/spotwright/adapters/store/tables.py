@@ -164,15 +164,15 @@ batches = Table(
     sqlite_autoincrement=True,  # a pruned row's number is never given again
 )
 
-rollups = Table(
+rollups = Table(  # by time first: what is written at once lies side by side
     "rollups",
     metadata,
-    Column("agent_id", Name, primary_key=True),
     Column("resolution_s", Integer, primary_key=True),
     Column("start_unix_s", BigInteger, primary_key=True),
+    Column("agent_id", Name, primary_key=True),
     Column("part_number", BigInteger, primary_key=True),
     Column("document", LargeBinary, nullable=False),
-    Index("rollups_by_time", "resolution_s", "start_unix_s"),
+    Index("rollups_by_agent", "agent_id", "resolution_s", "start_unix_s"),
     sqlite_with_rowid=False,  # the key is the row: no second copy of it
 )
 

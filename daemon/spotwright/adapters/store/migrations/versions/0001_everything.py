@@ -149,12 +149,12 @@ def _create_telemetry() -> None:
     op.create_index("batches_by_receive_time", "batches", ["receive_unix_ms"])
     op.create_table(
         "rollups",
-        sa.Column("agent_id", NAME, nullable=False),
         sa.Column("resolution_s", sa.Integer(), nullable=False),
         sa.Column("start_unix_s", sa.BigInteger(), nullable=False),
+        sa.Column("agent_id", NAME, nullable=False),
         sa.Column("part_number", sa.BigInteger(), nullable=False),
         sa.Column("document", sa.LargeBinary(), nullable=False),
-        sa.PrimaryKeyConstraint("agent_id", "resolution_s", "start_unix_s", "part_number"),
+        sa.PrimaryKeyConstraint("resolution_s", "start_unix_s", "agent_id", "part_number"),
         sqlite_with_rowid=False,
     )
-    op.create_index("rollups_by_time", "rollups", ["resolution_s", "start_unix_s"])
+    op.create_index("rollups_by_agent", "rollups", ["agent_id", "resolution_s", "start_unix_s"])

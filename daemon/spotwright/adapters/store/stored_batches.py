@@ -1,19 +1,19 @@
-"""Telemetry out of the database: batches, rollups, and the end of both."""
+"""Batches out of the database, and their end."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, delete, func, select, tuple_
+from sqlalchemy import Row, Select, and_, delete, func, select
 
-from spotwright.adapters.store.rollup_document import unpacked
 from spotwright.adapters.store.store_part import StorePart
-from spotwright.adapters.store.tables import agent_boots, batches, rollups
-from spotwright.domain.telemetry import BatchKey, RollupPart, StoredBatch, merge_parts
+from spotwright.adapters.store.stored_rollups import prune_rollups
+from spotwright.adapters.store.tables import agent_boots, batches
+from spotwright.domain.telemetry import BatchKey, StoredBatch
 from spotwright.usecases.store_ports import Retention
 
 
-class SqlStoredTelemetry(StorePart):
-    """What agents sent, and its sums."""
+class SqlStoredBatches(StorePart):
+    """What agents sent."""
 
     def batches(
         self, agent_id: str, *, start_unix_ms: int, end_unix_ms: int, after: int = 0, limit: int
@@ -26,25 +26,6 @@ class SqlStoredTelemetry(StorePart):
         )
         with self._database.reading() as connection:
             return [_numbered(row) for row in connection.execute(query)]
-
-    def rollups(
-        self, agent_id: str, *, resolution_s: int, start_unix_s: int, end_unix_s: int, limit: int
-    ) -> Sequence[RollupPart]:
-        """Return whole intervals that start within [start, end), oldest first."""
-        start = rollups.c.start_unix_s
-        inside = and_(
-            rollups.c.agent_id == agent_id,
-            rollups.c.resolution_s == resolution_s,
-            start >= start_unix_s,
-            start < end_unix_s,
-        )
-        starts = select(start).where(inside).distinct().order_by(start).limit(limit)
-        with self._database.reading() as connection:
-            found = connection.execute(starts).scalars().all()
-            if not found:
-                return []
-            query = select(start, rollups.c.document).where(inside, start <= found[-1])
-            return merge_parts(unpacked(*row) for row in connection.execute(query))
 
     def oldest_batch_unix_ms(self) -> int | None:
         """Return when the oldest batch that is kept was received."""
@@ -76,28 +57,13 @@ class SqlStoredTelemetry(StorePart):
         before_ms = int(retention.batches_unix_s * 1000)
         old = select(batches.c.row_number).where(batches.c.receive_unix_ms < before_ms)
         old = old.order_by(batches.c.receive_unix_ms).limit(limit)
+        old = old.with_for_update(skip_locked=True)  # another replica may drop them just now
         with self._database.writing() as connection:
             count = connection.execute(
                 delete(batches).where(batches.c.row_number.in_(old))
             ).rowcount
-            for resolution_s, before_unix_s in retention.rollups_unix_s.items():
-                count += _prune_rollups(connection, resolution_s, before_unix_s, limit=limit)
+            count += prune_rollups(connection, retention, limit=limit)
         return count
-
-
-def _prune_rollups(
-    connection: Connection, resolution_s: int, before_unix_s: float, *, limit: int
-) -> int:
-    key = tuple_(*rollups.primary_key.columns)
-    old = (
-        select(*rollups.primary_key.columns)
-        .where(
-            rollups.c.resolution_s == resolution_s,
-            rollups.c.start_unix_s + resolution_s <= before_unix_s,
-        )
-        .limit(limit)
-    )
-    return connection.execute(delete(rollups).where(key.in_(old))).rowcount
 
 
 def _numbered_batches(*, after: int, limit: int) -> Select[Any]:
