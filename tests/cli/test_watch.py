@@ -5,12 +5,9 @@ import os
 import pty
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from io import StringIO
-from typing import IO
 
 import pytest
 from rich.console import Console
@@ -20,11 +17,11 @@ from spotwright.cli.watch_sinks import LineSink
 from spotwright.client.agent_calls import agent_from_proto
 from spotwright.domain.job_run import Event, JobState, NewEvent
 from tests.cli.command import SPOTWRIGHT, clean_environment, spotwright
+from tests.cli.live_command import PATIENCE_S, running, wait_for
 from tests.cli.small_daemon import SmallDaemon, busy_agent, quiet_agent
 from tests.usecases.example_job_run import START, after, job_run
 
 JOB = "job-1"
-PATIENCE_S = 60.0
 
 
 @pytest.fixture
@@ -42,35 +39,6 @@ def log(daemon: SmallDaemon, kind: str) -> None:
 def end(daemon: SmallDaemon) -> None:
     event = NewEvent(time=START, kind="job-stopped", text="")
     daemon.store.change_job(JOB, lambda job: (replace(job, state=JobState.STOPPED), [event]))
-
-
-@contextmanager
-def running(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a command whose lines can be waited for; one that hangs is killed."""
-    process = subprocess.Popen(
-        [SPOTWRIGHT, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=clean_environment(),
-    )
-    giving_up = threading.Timer(PATIENCE_S, process.kill)
-    giving_up.start()
-    try:
-        yield process
-    finally:
-        giving_up.cancel()
-        process.kill()
-        process.communicate()
-
-
-def wait_for(stream: IO[str] | None, text: str) -> str:
-    """Read lines up to the one that holds a text."""
-    assert stream is not None
-    for line in stream:
-        if text in line:
-            return line
-    raise AssertionError(f"no line with {text!r}")
 
 
 def test_in_a_pipe_each_change_is_a_line_until_the_job_has_ended(daemon: SmallDaemon) -> None:
