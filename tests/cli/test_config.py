@@ -82,3 +82,13 @@ def test_a_wrong_setting_is_named_with_its_file(tmp_path: Path, text: str, compl
 
     assert complaint in str(caught.value)
     assert str(tmp_path) in str(caught.value)
+
+
+def test_a_daemon_its_certificates_and_a_token_are_settings_too(tmp_path: Path) -> None:
+    text = 'daemon = "plans:7443"\ntls_dir = "~/tls"\ntoken = "from-the-file"\n'
+
+    config = read_config(_write(tmp_path, text) | {"SPOTWRIGHT_TOKEN": "secret-word"})
+
+    assert (config.daemon, config.tls_dir) == ("plans:7443", tmp_path / "tls")
+    assert config.token == "secret-word"
+    assert "secret-word" not in repr(config)

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spotwright.cli.config import Config, read_config
+from spotwright.cli.config import read_config
+from spotwright.cli.daemon_access import daemon_access
 from spotwright.cli.sources import Catalogs, Jobs
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.plan import Objective
@@ -13,7 +14,6 @@ from spotwright.usecases.planner_port import Planner
 
 if TYPE_CHECKING:
     from spotwright.cli.search_watch import SearchWatch
-    from spotwright.client import Client
 
 
 @contextmanager
@@ -29,9 +29,8 @@ def planner_to_ask(
         raise BadInputError(
             "--catalog is a file of this machine, and --daemon has its own: drop one"
         )
-    address = daemon or (config.daemon if catalog_file is None else None)
-    if address is not None:
-        with daemon_client(address, tls_dir=tls_dir, config=config) as client:
+    if daemon is not None or (config.daemon is not None and catalog_file is None):
+        with daemon_access(daemon, tls_dir).open() as client:
             yield client
         return
     if tls_dir is not None:
@@ -40,13 +39,6 @@ def planner_to_ask(
 
     catalogs = Catalogs(config, file=catalog_file)
     yield InProcessPlanner(Jobs(catalogs.of), catalogs, look=_look)
-
-
-def daemon_client(address: str, *, tls_dir: Path | None, config: Config) -> "Client":
-    """Return a client of a daemon, with the certificates and the token of the settings."""
-    from spotwright.client import Client  # noqa: PLC0415
-
-    return Client(address, tls_dir=tls_dir or config.tls_dir, token=config.token)
 
 
 def _look(objective: Objective, time_limit_s: float) -> "SearchWatch":
