@@ -1,0 +1,41 @@
+"""Run the cases: `python -m benchmarks.daemon [--case NAME ...] [--quick]`."""
+
+import argparse
+import os
+import platform
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from benchmarks.daemon.ingest_cases import print_ingest, print_many_agents, print_storm
+
+CASES: dict[str, Callable[..., None]] = {
+    "ingest": print_ingest,
+    "many-agents": print_many_agents,
+    "storm": print_storm,
+}
+
+
+def main() -> None:
+    """Print the tables, then where and how they were run."""
+    options = _options()
+    started_s = time.perf_counter()
+    for name in options.case or CASES:
+        CASES[name](quick=options.quick)
+    load = " ".join(f"{value:.1f}" for value in os.getloadavg())
+    print(
+        f"\n{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} CPUs (load {load}), Python "
+        f"{platform.python_version()}, {platform.platform()}, mutual TLS, SQLite, the agents in a "
+        f"second process on the same CPUs, {time.perf_counter() - started_s:.0f} s in all"
+    )
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.daemon", description=__doc__)
+    parser.add_argument("--case", nargs="*", choices=list(CASES), help="these cases only")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the agents, for seconds")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
