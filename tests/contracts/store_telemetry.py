@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
+
 from spotwright.domain.telemetry import AgentFacts, BatchKey
 from spotwright.usecases.store_ports import Retention, Store
-from tests.contracts.store_values import START_UNIX_S, in_threads, new_agent, new_batch
+from tests.contracts.store_values import START_UNIX_S, in_threads, new_agent, new_batch, unused
 
 _START_MS = START_UNIX_S * 1000
 _FOREVER = {"start_unix_ms": 0, "end_unix_ms": 2**52}
@@ -23,6 +25,22 @@ class TelemetryContract:
         assert number > 0
         assert (stored.key, stored.document) == (batch.key, batch.document)
         assert (stored.receive_unix_ms, stored.clock_skew_s) == (_START_MS, -0.25)
+
+    @pytest.mark.parametrize(
+        "odd", ["NULL", 'a"b', "a\\b", "{a,b}", "%(a)s", "ü 漢", " ", "a'b;--"]
+    )
+    def test_an_agent_may_have_any_name_and_its_sums_are_found(
+        self, store: Store, odd: str
+    ) -> None:
+        facts = new_agent(agent_id=f"{odd}{unused(odd)}", boot_id=odd)
+
+        assert store.commit_batches([new_batch(facts, 1)]) == {BatchKey(*_name(facts), 1)}
+
+        assert _sequences(store, facts) == [1]
+        (whole,) = store.rollups(
+            facts.agent_id, resolution_s=10, start_unix_s=0, end_unix_s=2**40, limit=10
+        )
+        assert whole.host_sample_count == 1
 
     def test_nothing_to_store_is_nothing_new(self, store: Store) -> None:
         assert store.commit_batches([]) == set()

@@ -131,7 +131,10 @@ class Database:
     def _sqlite_engine(self) -> Engine:
         _make_folder(self._url)
         engine = create_engine(
-            self._url, connect_args={"timeout": self._timeout_s}, hide_parameters=True
+            self._url,
+            pool_timeout=self._timeout_s,
+            hide_parameters=True,
+            connect_args={"timeout": self._timeout_s},
         )
 
         @event.listens_for(engine, "connect")
