@@ -143,6 +143,28 @@ def test_more_jobs_and_agents_than_a_page_are_all_followed() -> None:
     assert all(cluster.told("agent-silent", f"job-{i}") for i in range(1_001))
 
 
+def test_a_job_that_cannot_be_followed_keeps_no_other_from_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster = Cluster(job_count=3)
+    cluster.store.add_job(replace(job_run("bad", state=JobState.RUNNING), plan_id="gone"), [])
+    cluster.let_pass(120, cluster.replica("a"))
+
+    assert all(cluster.told("deadline-passed", f"job-{i}") for i in range(3))
+    assert "job bad cannot be followed" in caplog.text
+
+
+def test_a_job_that_names_another_controller_than_the_owner_of_its_lease_is_put_right() -> None:
+    cluster = Cluster()
+    replica = cluster.replica("a")
+    cluster.let_pass(5, replica)
+    cluster.store.change_job("job-0", lambda job: (replace(job, controller="b"), ()))
+
+    cluster.let_pass(5, replica)
+
+    assert cluster.store.job("job-0").controller == "a"
+
+
 class FailingStore(MemoryJobStore):
     """A store that cannot be reached at first."""
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 10.0
 _JOBS_EVERY_S = 2.0
 _OPEN_STATES = tuple(state for state in JobState if not state.has_ended)
-_MOST_JOBS = 100
+_MOST_JOBS = 1000  # the largest page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """`spotwright jobs`: plans being carried out."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -127,7 +128,7 @@ def events(
 
 
 def read_jobs(
-    client: "Client", *, states: "list[JobState] | tuple[JobState, ...]", limit: int
+    client: "Client", *, states: Collection[JobState], limit: int
 ) -> tuple[list[JobRun], bool]:
     """Return the newest jobs, and whether there are more."""
     jobs: list[JobRun] = []

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SERVICES = ("CatalogService", "PlannerService", "JobService", "TelemetryService")
 _OPEN_STATES = tuple(state for state in JobState if not state.has_ended)
 _PAGE = 1000
-_MOST_JOBS = 1000
+_ALL = 1_000_000
 
 
 def status(
@@ -64,7 +64,7 @@ def _service_health(client: "Client", name: str) -> str:
 
 
 def _open_jobs(client: "Client") -> list[JobRun]:
-    jobs, _ = read_jobs(client, states=_OPEN_STATES, limit=_MOST_JOBS)
+    jobs, _ = read_jobs(client, states=_OPEN_STATES, limit=_ALL)
     return jobs
 
 

@@ -81,16 +81,20 @@ class JobControl:
 
     def make_round(self) -> Sequence[str]:
         """Renew, take and follow; return the jobs that were changed. Blocks."""
+        self._is_behind = False
         jobs = {job.job_id: job for job in self._open_jobs()}
         self._let_go(self._memories.keys() - jobs.keys())
         self._renew()
-        taken = self._take_free([job for job in jobs.values() if job.job_id not in self._memories])
+        taken = self._take_free([job for job in jobs.values() if not self._controls(job)])
         noticed = self._follow([jobs[job_id] for job_id in self._memories])
         return [*taken, *noticed]
 
     def release(self) -> None:
         """Give every job back, so that another replica need not wait. Blocks."""
         self._let_go(self._memories.keys())
+
+    def _controls(self, job: JobRun) -> bool:
+        return job.job_id in self._memories and job.controller == self._replica
 
     def _open_jobs(self) -> list[JobRun]:
         jobs: list[JobRun] = []
@@ -118,7 +122,6 @@ class JobControl:
 
         After so many that renewing cannot wait any longer, the rest is for the next round.
         """
-        self._is_behind = False
         changed: list[str] = []
         for start in range(0, len(jobs), _TAKEN_AT_ONCE):
             some = jobs[start : start + _TAKEN_AT_ONCE]
@@ -171,18 +174,28 @@ class JobControl:
         agents = self._agents_by_job() if jobs else {}
         noticed = []
         for job in jobs:
-            found = follow(
-                job,
-                agents.get(job.job_id, ()),
-                deadline_s=self._planned.of(job.plan_id).deadline_s,
-                now=self._clock(),
-                memory=self._memories[job.job_id],
-            )
-            if found.events:
-                self._log_events(job.job_id, found.events)
-                noticed.append(job.job_id)
-            self._memories[job.job_id] = found.memory
+            try:
+                if self._follow_one(job, agents.get(job.job_id, ())):
+                    noticed.append(job.job_id)
+            except StoreUnavailableError:
+                raise
+            except Exception:  # of one job; the others are followed all the same
+                _log.exception("job %s cannot be followed", job.job_id)
         return noticed
+
+    def _follow_one(self, job: JobRun, agents: Sequence[AgentRecord]) -> bool:
+        """Log what happened to a job; tell whether anything did."""
+        found = follow(
+            job,
+            agents,
+            deadline_s=self._planned.of(job.plan_id).deadline_s,
+            now=self._clock(),
+            memory=self._memories[job.job_id],
+        )
+        if found.events:
+            self._log_events(job.job_id, found.events)
+        self._memories[job.job_id] = found.memory
+        return bool(found.events)
 
     def _log_events(self, job_id: str, events: Sequence[NewEvent]) -> None:
         def logged(job: JobRun) -> tuple[JobRun, Sequence[NewEvent]]:
