@@ -124,8 +124,7 @@ class Fleet:
 
     async def until_each_acked(self, more: int) -> None:
         """Wait until every agent has so many more batches acknowledged."""
-        goals = [agent.acked + more for agent in self.agents]
-        await asyncio.gather(*(a.until_acked(goal) for a, goal in zip(self.agents, goals)))
+        await asyncio.gather(*(agent.until_acked(agent.acked + more) for agent in self.agents))
 
     def move(self, address: str) -> None:
         """Have the agents come back elsewhere after the next end."""
