@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from spotwright.domain.prediction import Interval
 from spotwright.domain.workload import Strategy, Workload
@@ -46,8 +47,7 @@ class LogBounds:
         room = np.log(limit / values[np.isfinite(values)])
         width, certain = np.where(room >= 0, self.high, -self.low), np.copysign(np.inf, room)
         score = Z90 * np.divide(room, width, out=certain, where=width > 0)
-        within = (0.5 * math.erfc(-x / math.sqrt(2)) for x in score.tolist())
-        return sum(within) / len(values)
+        return float(ndtr(score).sum()) / len(values)
 
 
 def step_bounds(

@@ -5,6 +5,7 @@ ceilings, and a ceiling that is never found would be no ceiling.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from spotwright.domain.errors import UnknownNameError
 from spotwright.domain.hardware import Cloud
@@ -30,7 +31,8 @@ def check_names(job: JobSpec, source: OfferSource) -> None:
         for quota_class, _ in sorted(limits.max_vcpus):
             if quota_class not in QUOTA_CLASSES:
                 raise UnknownNameError("quota class", quota_class, known=QUOTA_CLASSES)
-    source.offers(OfferQuery(cloud=limits.cloud, regions=limits.regions, zones=limits.zones))
+    places = OfferQuery(cloud=limits.cloud, regions=limits.regions, zones=limits.zones)
+    source.offers(replace(places, max_price_usd_per_hour=0.0))  # none: the names are what counts
 
 
 def _named_types(job: JobSpec) -> Iterable[str]:
