@@ -1,8 +1,6 @@
 """A PostgreSQL cluster of our own on loopback, from the programs on the PATH.
 
-    from tests.postgres_server import PostgresServer, postgres_server, postgres_url
-
-    __all__ = ["postgres_server", "postgres_url"]  # fixtures, used by their names
+A test that needs one imports the fixtures `postgres_server` and `postgres_url` by name.
 """
 
 import os

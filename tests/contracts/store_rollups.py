@@ -129,7 +129,7 @@ class RollupContract:
             store.commit_batches([new_batch(facts, sequence)])
             if sequence % 2:
                 replica = (store, other)[sequence % 3 == 0]
-                replica.prune(Retention(0.0, {10: START_UNIX_S + 10.0, 60: 0.0}), limit=1000)
+                replica.prune(Retention(0.0, {10: START_UNIX_S + 10.0}), limit=1000)
 
         (minute,) = _rollups(store, facts, 60)
         assert minute.host_sample_count == 6

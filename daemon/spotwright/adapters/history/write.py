@@ -22,7 +22,7 @@ from spotwright.usecases.history_ports import (
 
 WINDOW_S = 300
 _MARGIN_S = 120.0  # a batch that was received in a window is stored no later than this after it
-_PAGE_COUNT = 2_000  # batches in memory at once
+_PAGE_COUNT = 5_000  # batches in memory at once
 
 
 def write_due_segments(
