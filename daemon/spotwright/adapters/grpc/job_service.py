@@ -158,8 +158,8 @@ class JobService(job_pb2_grpc.JobServiceServicer):
         own = self._store.agent(agent_id).facts.job_id
         if own != job_id:
             raise NotAllowedError(
-                f"agent {agent_id} works for {own or 'no job'} and reports for that alone; it asked "
-                f"to report for {job_id}"
+                f"agent {agent_id} works for {own or 'no job'} and reports for that alone; it "
+                f"asked to report for {job_id}"
             )
 
 

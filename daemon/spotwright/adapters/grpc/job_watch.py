@@ -48,7 +48,9 @@ class JobWatches:
         for poll in self._polls.values():
             poll.fail(_stopping())
 
-    async def watch(self, job_id: str, *, after_sequence: int) -> AsyncGenerator[JobRun | Event, None]:
+    async def watch(
+        self, job_id: str, *, after_sequence: int
+    ) -> AsyncGenerator[JobRun | Event, None]:
         """Return the job as it is, then events and changed states until it has ended.
 
         Raises:
