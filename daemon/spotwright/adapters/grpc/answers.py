@@ -66,7 +66,7 @@ class Answers:
 
     def reply(self, method: str, request: bytes) -> bytes:
         """Answer the request of a method by its name, such as Predict; never raises."""
-        kind, answer = _METHODS[method]
+        kind, answer = METHODS[method]
         try:
             message = kind.FromString(request)
             return responded(answer(self, message))
@@ -175,7 +175,7 @@ def _times(snapshot: Snapshot) -> catalog_pb2.PriceTimes:
     return times_to_proto(regions=snapshot.price_times, retired_types=snapshot.retired_price_times)
 
 
-_METHODS: Mapping[str, tuple[type[Message], Callable[[Answers, Any], Message]]] = {
+METHODS: Mapping[str, tuple[type[Message], Callable[[Answers, Any], Message]]] = {
     "Predict": (planner_pb2.PredictRequest, Answers.predict),
     "PredictConfigurations": (
         planner_pb2.PredictConfigurationsRequest,

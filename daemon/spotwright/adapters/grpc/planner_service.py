@@ -43,7 +43,8 @@ class PlannerService(planner_pb2_grpc.PlannerServiceServicer):
         self, request: pb.PredictConfigurationsRequest, context: grpc.aio.ServicerContext
     ) -> pb.PredictConfigurationsResponse:
         """Predict a table of configurations."""
-        answer = await answered(self._workers, "PredictConfigurations", request, context)
+        method = "PredictConfigurations"  # of many rows it takes long
+        answer = await answered(self._workers, method, request, context, lane=SEARCH)
         return pb.PredictConfigurationsResponse.FromString(answer)
 
     async def CompareFleets(  # noqa: N802

@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from spotwright.adapters.grpc.answers_frame import response_of
 
 QUICK, SEARCH = "quick", "search"  # what is answered at once, and what may take long
-_MARGIN_S = 0.25  # in which the answer travels, so that it is there before the caller gives up
+_MARGIN_S = 0.5  # in which an answer is kept and travels, before its caller gives up
 
 
 class Workers(Protocol):
