@@ -47,7 +47,8 @@ class SimulatedAgent:
         self.problems: list[str] = []
         self._stub = TelemetryServiceStub(channel)
         self._boot_id = f"boot-{draw.getrandbits(64):016x}"
-        self._spool: deque[tuple[int, float]] = deque()  # sequence, monotonic time it was made
+        self._spool: deque[int] = deque()  # sequences
+        self._sent_s: dict[int, float] = {}  # when each was sent last
         self._sent = 0
         self._more = asyncio.Event()
         self._request = v1.SessionRequest(batch=_batch(shape))
@@ -77,7 +78,7 @@ class SimulatedAgent:
             self.made += 1
             if len(self._spool) >= _MAX_UNACKED:
                 self.late_count += 1
-            self._spool.append((self.made, time.monotonic()))
+            self._spool.append(self.made)
             self._more.set()
         self._more.set()
 
@@ -126,7 +127,7 @@ class SimulatedAgent:
 
     def _sendable(self) -> list[int]:
         allowed = list(self._spool)[:_MAX_UNACKED]
-        return [sequence for sequence, _ in allowed if sequence > self._sent]
+        return [sequence for sequence in allowed if sequence > self._sent]
 
     async def _listen(self, call: Any) -> None:
         try:
@@ -140,11 +141,13 @@ class SimulatedAgent:
 
     def _note_acked(self, sequence: int) -> None:
         now_s = time.monotonic()
-        while self._spool and self._spool[0][0] <= sequence:
-            self.ack_latencies_s.append(now_s - self._spool.popleft()[1])
+        while self._spool and self._spool[0] <= sequence:
+            sent_s = self._sent_s.pop(self._spool.popleft())
+            self.ack_latencies_s.append(now_s - sent_s)
         self.acked = max(self.acked, sequence)
 
     def _fill(self, sequence: int) -> None:
+        self._sent_s[sequence] = time.monotonic()
         now_ms = time.time_ns() // 1_000_000
         batch = self._request.batch
         batch.sequence, batch.send_time_unix_ms = sequence, now_ms
