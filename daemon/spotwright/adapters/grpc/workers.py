@@ -1,5 +1,6 @@
 """Answers that worker processes make, as a service asks for them."""
 
+import asyncio
 import math
 from typing import Protocol
 
@@ -7,8 +8,10 @@ import grpc
 from google.protobuf.message import Message
 
 from spotwright.adapters.grpc.answers_frame import response_of
+from spotwright.domain.errors import BadInputError
 
 QUICK, SEARCH = "quick", "search"  # what is answered at once, and what may take long
+_QUICK_TIME_S = 20.0  # after which what should be quick is ended
 _MARGIN_S = 0.5  # in which an answer is kept and travels, before its caller gives up
 
 
@@ -29,10 +32,21 @@ async def answered(
     *,
     lane: str = QUICK,
 ) -> bytes:
-    """Return the response to a request before its caller gives up, or raise StatusError."""
-    reply = await workers.run(
-        method, request.SerializeToString(), lane=lane, time_limit_s=time_left_s(context)
-    )
+    """Return the response to a request before its caller gives up.
+
+    Raises:
+        StatusError: what the worker complains of.
+        BadInputError: it takes so long that others would have to wait for it.
+    """
+    try:
+        async with asyncio.timeout(_QUICK_TIME_S if lane == QUICK else None):
+            reply = await workers.run(
+                method, request.SerializeToString(), lane=lane, time_limit_s=time_left_s(context)
+            )
+    except TimeoutError:
+        raise BadInputError(
+            f"{method} took longer than {_QUICK_TIME_S:g} s; ask for less at once"
+        ) from None
     return response_of(reply)
 
 
