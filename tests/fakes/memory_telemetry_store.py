@@ -110,6 +110,12 @@ class MemoryTelemetryStore:
             return taken
 
     @contextmanager
+    def held(self) -> Iterator[None]:
+        """Answer nobody until the block ends."""
+        with self._lock:
+            yield
+
+    @contextmanager
     def _answering(self) -> Iterator[None]:
         if self.fails:
             raise StoreUnavailableError("the store is away")

@@ -261,6 +261,20 @@ def test_many_watchers_share_one_look_at_the_store() -> None:
     assert asyncio.run(run()) <= 2
 
 
+def test_a_daemon_that_stops_ends_watches_and_answers_no_more_questions() -> None:
+    async def run() -> None:
+        async with scene() as here:
+            know(here.store, "x")
+            call = here.stub.WatchAgents(v1.WatchAgentsRequest(interval_s=3600))
+            await asyncio.wait_for(call.read(), SOON_S)
+            await here.daemon.service.close()
+            assert await asyncio.wait_for(call.code(), SOON_S) is grpc.StatusCode.UNAVAILABLE
+            with pytest.raises(grpc.aio.AioRpcError, match="the daemon stops"):
+                await here.stub.ListAgents(v1.ListAgentsRequest())
+
+    asyncio.run(run())
+
+
 def test_a_slow_watcher_finds_the_latest_figures_and_nothing_in_between() -> None:
     """The connection takes 64 KiB, which is less than the agents need for one message."""
     names = [f"agent-{number:04}" for number in range(300)]

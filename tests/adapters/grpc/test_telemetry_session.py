@@ -146,6 +146,28 @@ def test_a_daemon_that_stops_stores_and_acknowledges_what_it_received() -> None:
     assert store.agent("a").session_id == ""
 
 
+def test_a_session_that_opens_while_the_daemon_stops_is_closed_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = MemoryTelemetryStore()
+
+    async def run() -> None:
+        async with telemetry_daemon(store) as here, connected(here.port) as stub:
+            with store.held():
+                agent = TalkingAgent(stub)
+                await agent.say(v1.SessionRequest(hello=v1.AgentFacts(agent_id="a", boot_id="b")))
+                await until(lambda: here.service.ingest.held_count == 1)
+                closing = asyncio.create_task(here.service.close())
+                await asyncio.sleep(0)
+            assert (await agent.end())[1] == "STOPPING"
+            await closing
+
+    asyncio.run(run())
+
+    assert store.agent("a").session_id == ""
+    assert not [record for record in caplog.records if record.exc_info]
+
+
 def test_the_newest_session_of_an_agent_wins_and_the_older_loses_what_is_not_stored() -> None:
     store = MemoryTelemetryStore()
 

@@ -8,8 +8,11 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from typing import NamedTuple
 
+from spotwright.adapters.grpc.agent_sessions import stopping_status
+from spotwright.adapters.grpc.errors import StatusError
 from spotwright.domain.telemetry import AgentRecord
 from spotwright.v1 import telemetry_pb2 as v1
 
@@ -37,11 +40,16 @@ class AgentWatch:
         self._latest: dict[str, _Latest] = {}
         self._look, self._looked_s = 0, -_LOOK_S
         self._looking: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+
+    def close(self) -> None:
+        """End everybody's watch."""
+        self._closing.set()
 
     async def changes(self, *, job_id: str, interval_s: float) -> AsyncIterator[list[v1.Agent]]:
         """Yield all agents, then again and again those that changed."""
         seen = -1
-        while True:
+        while not self._closing.is_set():
             await self._look_again()
             changed = [
                 agent_id
@@ -52,7 +60,9 @@ class AgentWatch:
             for start in range(0, len(changed) or first, _CHUNK):
                 chunk = changed[start : start + _CHUNK]
                 yield [self._latest[agent_id].agent for agent_id in chunk]
-            await asyncio.sleep(interval_s)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), interval_s)
+        raise StatusError(stopping_status())
 
     async def _look_again(self) -> None:
         """Look at the store, or wait for the look that somebody else began."""

@@ -66,6 +66,7 @@ class TelemetryIngest:
         self._store, self._writer, self._replica, self._clock = store, writer, replica, clock
         self._times = times
         self._sessions = AgentSessions()
+        self._held: set[AgentSession] = set()  # those that are opening or closing, too
         self._sampling: dict[str, v1.Sampling] = {}  # what agents were told, until the daemon ends
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="telemetry-sessions")
         self._unclosed: dict[str, str] = {}  # session by agent, where the store could not write
@@ -78,6 +79,11 @@ class TelemetryIngest:
     def session_count(self) -> int:
         """Sessions open at this replica."""
         return len(self._sessions)
+
+    @property
+    def held_count(self) -> int:
+        """Sessions open here, and those that are opening or closing."""
+        return len(self._held)
 
     def start(self) -> None:
         """Begin to take batches."""
@@ -110,7 +116,7 @@ class TelemetryIngest:
             await asyncio.wait_for(asyncio.gather(*(s.written() for s in sessions)), _LAST_ACKS_S)
         for session in sessions:
             session.end(stopping_status())
-        for session in sessions:
+        for session in list(self._held):
             await session.finished.wait()
         await asyncio.to_thread(self._thread.shutdown)
 
@@ -126,6 +132,7 @@ class TelemetryIngest:
         usual = v1.Sampling(interval_s=self._times.interval_s, batch_s=self._times.batch_s)
         sampling = self._sampling.get(facts.agent_id, usual)
         session = AgentSession(facts, context, sampling=sampling)
+        self._held.add(session)
         try:
             await self._open(session)
             await self._follow(session)
@@ -133,6 +140,7 @@ class TelemetryIngest:
             self._writer.drop(session.session_id)
             self._close(session)
             await session.stop_writing()
+            self._held.discard(session)
             session.finished.set()
 
     async def _open(self, session: AgentSession) -> None:

@@ -9,7 +9,9 @@ from uuid import uuid4
 
 import grpc
 
+from spotwright.adapters.grpc.agent_sessions import stopping_status
 from spotwright.adapters.grpc.agent_watch import AgentWatch
+from spotwright.adapters.grpc.errors import StatusError
 from spotwright.adapters.grpc.messages.telemetry import (
     agent_to_proto,
     command_from_proto,
@@ -57,6 +59,7 @@ class TelemetryService(TelemetryServiceServicer):
         self._store, self._clock = store, clock
         self.ingest = TelemetryIngest(store, writer, replica=replica, clock=clock, times=times)
         self._questions = ThreadPoolExecutor(2, thread_name_prefix="telemetry-questions")
+        self._closed = False
         self._watch = AgentWatch(self._all_agents, self._agent_to_proto, self._questions)
 
     async def start(self) -> None:
@@ -65,7 +68,9 @@ class TelemetryService(TelemetryServiceServicer):
 
     async def close(self) -> None:
         """Store and acknowledge what was received, end all sessions, and take no more."""
+        self._watch.close()
         await self.ingest.close()
+        self._closed = True
         await asyncio.to_thread(self._questions.shutdown)
 
     async def Session(self, request_iterator: object, context: grpc.aio.ServicerContext) -> None:  # noqa: ARG002, N802
@@ -158,6 +163,8 @@ class TelemetryService(TelemetryServiceServicer):
         return v1.SendCommandResponse(command_id=command.command_id)
 
     async def _asked(self, question: Callable[[], _T]) -> _T:
+        if self._closed:
+            raise StatusError(stopping_status())
         return await asyncio.get_running_loop().run_in_executor(self._questions, question)
 
     def _all_agents(self) -> Sequence[AgentRecord]:
