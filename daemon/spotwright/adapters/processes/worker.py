@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from queue import SimpleQueue
 
@@ -56,8 +57,9 @@ def main() -> None:
     with socket.socket(fileno=int(descriptor)) as pool:
         handler = _handler(target)
         gc.freeze()  # what is loaded now stays: full collections need not look at it
-        pool.sendall(encode(Frame(Kind.READY)))
-        _work(pool, handler)
+        with suppress(BrokenPipeError, ConnectionResetError):  # the pool is gone: nobody waits
+            pool.sendall(encode(Frame(Kind.READY)))
+            _work(pool, handler)
 
 
 def _end_with_parent() -> None:
