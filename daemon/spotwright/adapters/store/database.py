@@ -118,7 +118,7 @@ class Database:
         try:
             yield
         except PoolTimeoutError as error:
-            raise StoreUnavailableError(f"store {self.name}: {error}") from error
+            raise StoreUnavailableError(f"store {self.name}: {_in_one_line(error)}") from error
         except DataError as error:
             raise BadInputError(f"this cannot be stored: {error.orig}") from error
         except DBAPIError as error:
@@ -126,7 +126,7 @@ class Database:
                 raise BadInputError(f"{self.name} is not a database; {_WAY_OUT}") from error
             if not _passes(error):
                 raise
-            raise StoreUnavailableError(f"store {self.name}: {error.orig}") from error
+            raise StoreUnavailableError(f"store {self.name}: {_in_one_line(error.orig)}") from error
 
     def _sqlite_engine(self) -> Engine:
         _make_folder(self._url)
@@ -197,3 +197,7 @@ def _passes(error: DBAPIError) -> bool:
     if getattr(error.orig, "sqlstate", None) == _READ_ONLY_SQLSTATE:
         return True
     return isinstance(error, OperationalError | InterfaceError)
+
+
+def _in_one_line(error: BaseException | None) -> str:
+    return " ".join(str(error).split())
