@@ -22,6 +22,8 @@ def plan_job(planner: Planner, job: JobDocument, asked: Asked) -> None:
             print_json(_nothing_json(answer))
         raise answer.error
     plan = answer.plan
+    if answer.create_time is not None:
+        note(f"kept as {answer.plan_id}; `spotwright jobs start {answer.plan_id}` follows its job")
     if answer.ended_early and plan.status is PlanStatus.FEASIBLE:
         note(f"stopped at gap {gap_text(plan)} after {format_duration(plan.solve_s)}")
     if asked.tfvars == "-":

@@ -45,8 +45,8 @@ def test_a_search_is_counted_by_how_it_ended_and_timed() -> None:
 
     assert value(metrics, "spotwright_plans_total", status="optimal") == 1
     assert value(metrics, "spotwright_plans_total", status="infeasible") == 1
-    assert value(metrics, "spotwright_plan_solve_seconds_bucket", le="1.0") == 1
-    assert value(metrics, "spotwright_plan_solve_seconds_sum") == pytest.approx(3.7)
+    assert value(metrics, "spotwright_plan_duration_seconds_bucket", le="1.0") == 1
+    assert value(metrics, "spotwright_plan_duration_seconds_sum") == pytest.approx(3.7)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import time
 from collections.abc import Callable
 from datetime import datetime
 
@@ -21,15 +22,24 @@ from spotwright.v1 import planner_pb2 as pb
 from spotwright.v1 import planner_pb2_grpc
 
 _PAGE_SIZE = 50
+_INFEASIBLE, _FAILED = "infeasible", "failed"
+
+ObservePlan = Callable[[str, float], None]  # how a search ended, and after how many seconds
 
 
 class PlannerService(planner_pb2_grpc.PlannerServiceServicer):
     """Predictions and plans."""
 
     def __init__(
-        self, workers: Workers, plans: PlanStore, *, clock: Callable[[], datetime]
+        self,
+        workers: Workers,
+        plans: PlanStore,
+        *,
+        clock: Callable[[], datetime],
+        observe: ObservePlan = lambda _status, _seconds: None,
     ) -> None:
         self._workers, self._plans, self._clock = workers, plans, clock
+        self._observe = observe
         self._searches: SharedWork[pb.CreatePlanResponse] = SharedWork()
 
     async def Predict(  # noqa: N802
@@ -108,8 +118,7 @@ class PlannerService(planner_pb2_grpc.PlannerServiceServicer):
     async def _created(
         self, request: pb.CreatePlanRequest, context: grpc.aio.ServicerContext
     ) -> pb.CreatePlanResponse:
-        answer = await answered(self._workers, "CreatePlan", request, context, lane=SEARCH)
-        response = pb.CreatePlanResponse.FromString(answer)
+        response = await self._searched(request, context)
         if not response.HasField("plan"):
             return response
         plan, now = response.plan, self._clock()
@@ -130,6 +139,20 @@ class PlannerService(planner_pb2_grpc.PlannerServiceServicer):
         request_id = request.request_id
         kept = await asyncio.to_thread(self._plans.add_plan, record, request_id=request_id)
         return pb.CreatePlanResponse(plan=pb.Plan.FromString(kept.document))
+
+    async def _searched(
+        self, request: pb.CreatePlanRequest, context: grpc.aio.ServicerContext
+    ) -> pb.CreatePlanResponse:
+        """Search in a worker, and count how it ended, the waiting for a worker included."""
+        started_s, status = time.monotonic(), _FAILED
+        try:
+            answer = await answered(self._workers, "CreatePlan", request, context, lane=SEARCH)
+            response = pb.CreatePlanResponse.FromString(answer)
+            planned = response.HasField("plan")
+            status = STATUSES.from_proto(response.plan.status) if planned else _INFEASIBLE
+            return response
+        finally:
+            self._observe(status, time.monotonic() - started_s)
 
 
 def _kept(record: PlanRecord) -> pb.GetPlanResponse:

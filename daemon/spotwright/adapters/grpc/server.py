@@ -55,7 +55,7 @@ class DaemonServer:
         )
         self._health = health.aio.HealthServicer()
         for add, servicer in zip(_ADD.values(), servicers, strict=True):
-            add(servicer, self._server)
+            add(servicer, self._server)  # type: ignore[no-untyped-call]
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         shown = (*_ADD, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(shown, self._server)

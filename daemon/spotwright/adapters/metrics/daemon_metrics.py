@@ -33,7 +33,7 @@ from spotwright.adapters.metrics.state_families import (
 from spotwright.domain.errors import SpotwrightError
 
 _CALL_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-_SOLVE_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120)
+_PLAN_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120)
 _AGENTS_KEPT_S = 5.0
 
 _T = TypeVar("_T")
@@ -54,7 +54,7 @@ class DaemonMetrics:
         self._calls = self._counter("calls", "Calls answered.", "method", "status")
         self._call_s = self._histogram("call_duration_seconds", _CALL_BUCKETS_S, "method")
         self._plans = self._counter("plans", "Searches that ended.", "status")
-        self._solve_s = self._histogram("plan_solve_seconds", _SOLVE_BUCKETS_S)
+        self._plan_s = self._histogram("plan_duration_seconds", _PLAN_BUCKETS_S)
         failures = self._counter("metrics_failures", "Sources that could not be read.", "source")
         agents = _KeptAgents(sources.agents, clock)
         collector = _SourceCollector(sources, agents, per_gpu=per_gpu, failures=failures)
@@ -66,10 +66,10 @@ class DaemonMetrics:
         self._calls.labels(name, status).inc()
         self._call_s.labels(name).observe(seconds)
 
-    def observe_plan(self, status: str, solve_s: float) -> None:
-        """Count a search: optimal, feasible, infeasible, gave-up, cancelled, ..."""
+    def observe_plan(self, status: str, seconds: float) -> None:
+        """Count a search: optimal, feasible, infeasible or failed."""
         self._plans.labels(status).inc()
-        self._solve_s.observe(solve_s)
+        self._plan_s.observe(seconds)
 
     def render(self) -> bytes:
         """Return everything in Prometheus' text format; takes a while, so not on the event loop."""

@@ -83,7 +83,7 @@ async def build_parts(asked: Served, store: SqlStore) -> AsyncIterator[Parts]:
         )
         servicers = Servicers(
             catalog=CatalogService(pool),
-            planner=PlannerService(pool, store, clock=_now),
+            planner=PlannerService(pool, store, clock=_now, observe=metrics.observe_plan),
             jobs=JobService(store, planned, watches),
             telemetry=telemetry,
         )
