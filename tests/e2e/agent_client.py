@@ -154,16 +154,20 @@ async def sending_fleet(
         await asyncio.gather(*runs, return_exceptions=True)
 
 
-async def stored_sequences(stub: TelemetryServiceStub, agent_id: str) -> list[int]:
-    """Return the batches of an agent that are stored, as often as they are."""
+async def stored_sequences(
+    stub: TelemetryServiceStub, agent_id: str, *, within_s: float | None = None
+) -> list[int]:
+    """Return the batches of an agent that are stored, as often as they are; or those of late."""
     found: list[int] = []
-    token = ""
+    request = v1.ListSamplesRequest(agent_id=agent_id, page_size=10_000)
+    if within_s is not None:
+        request.start_time.FromSeconds(int(time.time() - within_s))
+        request.end_time.FromSeconds(int(time.time() + within_s))
     while True:
-        request = v1.ListSamplesRequest(agent_id=agent_id, page_size=10_000, page_token=token)
         page = await stub.ListSamples(request)
         found += [sample.memory_used_bytes for sample in page.samples]
-        token = page.next_page_token
-        if not token:
+        request.page_token = page.next_page_token
+        if not request.page_token:
             return sorted(found)
 
 

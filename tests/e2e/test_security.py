@@ -22,10 +22,10 @@ from tests.cli.command import spotwright, spotwright_here
 from tests.cli.small_job import small_job
 from tests.daemon_process import DaemonProcess, running_daemon
 from tests.e2e.agent_client import OWN_CONNECTION
+from tests.e2e.daemon_health import OF_GRPC_ITSELF
 
 LIST_PLANS = "/spotwright.v1.PlannerService/ListPlans"
 CREATE_PLAN = "/spotwright.v1.PlannerService/CreatePlan"
-_OF_GRPC_ITSELF = re.compile(r"[IWE]\d{4} ")  # handshakes that failed, and why
 _SOLVE_S = re.compile(r'("solve_s": )[\d.e-]+')
 
 
@@ -136,9 +136,11 @@ def test_an_expired_certificate_is_refused(guarded: Guarded) -> None:
 
 
 def test_plaintext_is_refused(guarded: Guarded) -> None:
-    with grpc.insecure_channel(guarded.daemon.address, options=OWN_CONNECTION) as channel:
-        with pytest.raises(grpc.RpcError) as refused:
-            channel.unary_unary(LIST_PLANS)(b"", timeout=20)
+    with (
+        grpc.insecure_channel(guarded.daemon.address, options=OWN_CONNECTION) as channel,
+        pytest.raises(grpc.RpcError) as refused,
+    ):
+        channel.unary_unary(LIST_PLANS)(b"", timeout=20)
     assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
@@ -225,5 +227,5 @@ def test_no_secret_is_in_the_log(guarded: Guarded) -> None:
 
     assert len(secrets) > 10
     assert [secret for secret in secrets if secret in log] == []
-    ours = [line for line in guarded.daemon.log if not _OF_GRPC_ITSELF.match(line)]
+    ours = [line for line in guarded.daemon.log if not OF_GRPC_ITSELF.match(line)]
     assert all(isinstance(json.loads(line), dict) for line in ours)
