@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from spotwright.client import Client
-from spotwright.client.channel import Address
+from spotwright.domain.address import Address
 from spotwright.domain.errors import BadInputError, DaemonUnavailableError, OutsideWorldError
 from spotwright.domain.questions import JobDocument
 

@@ -1,7 +1,5 @@
 """`spotwright serve`: the daemon."""
 
-import ipaddress
-import re
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +11,10 @@ from spotwright.cli.config import default_store_url
 from spotwright.cli.extras import needs_extra
 from spotwright.cli.goal_flags import read_flag
 from spotwright.cli.options import AsJson
+from spotwright.domain.address import Address
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.units import parse_duration_s
 
-_ADDRESS = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^\s\[\]:]+)):(?P<port>\d{1,5})")
 _OFF = "off"
 
 
@@ -24,10 +22,10 @@ _OFF = "off"
 class Served:
     """What the flags of `serve` ask for."""
 
-    listen: str
+    listen: Address
     store_url: str
     tls_dir: Path | None
-    metrics: str | None  # None: off
+    metrics: Address | None  # None: off
     metrics_per_gpu: bool
     history_dir: Path | None  # None: off
     raw_window_s: float
@@ -87,8 +85,8 @@ def serve(
     spotwright serve --listen 0.0.0.0:7443 --tls-dir /etc/spotwright/tls
     spotwright serve --store postgresql://spotwright@db/spotwright --replica a
     """
-    host, port = parse_address("--listen", listen)
-    if not is_loopback(host) and tls_dir is None:
+    address = _address("--listen", listen)
+    if not address.is_loopback and tls_dir is None:
         raise BadInputError(
             f"--listen {listen} is not loopback, and there is no plaintext beyond it: make "
             "certificates with `spotwright certs init --dir DIR --host NAME`, where NAME is what "
@@ -96,18 +94,16 @@ def serve(
         )
     if log_level.lower() not in ("debug", "info", "warning", "error"):
         raise BadInputError(f"--log-level: debug, info, warning or error, got {log_level!r}")
-    if metrics != _OFF:
-        parse_address("--metrics", metrics)
     store_url = store or default_store_url()
     asked = Served(
-        listen=listen,
+        listen=address,
         store_url=store_url,
         tls_dir=tls_dir,
-        metrics=None if metrics == _OFF else metrics,
+        metrics=None if metrics == _OFF else _address("--metrics", metrics),
         metrics_per_gpu=metrics_per_gpu,
         history_dir=_history_dir(history, store_url),
         raw_window_s=read_flag("--raw-window", parse_duration_s, raw_window),
-        replica=replica or f"{socket.gethostname()}-{port}",
+        replica=replica or f"{socket.gethostname()}-{address.port}",
         catalog_file=catalog_file,
         as_json=as_json,
     )
@@ -118,22 +114,11 @@ def serve(
     run_daemon(asked)
 
 
-def parse_address(flag: str, text: str) -> tuple[str, int]:
-    """Read HOST:PORT, or raise BadInputError that names the flag."""
-    found = _ADDRESS.fullmatch(text)
-    if found is None or int(found["port"]) > 65535:
-        raise BadInputError(f"{flag}: write HOST:PORT, such as 127.0.0.1:7443, got {text!r}")
-    return found["six"] or found["host"], int(found["port"])
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether a host is this one as seen only from itself."""
-    if host == "localhost":
-        return True
+def _address(flag: str, text: str) -> Address:
     try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+        return Address.parse(text, least_port=0)
+    except BadInputError as error:
+        raise BadInputError(f"{flag}: {error}") from error
 
 
 def _history_dir(flag: str | None, store_url: str) -> Path | None:

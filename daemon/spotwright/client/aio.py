@@ -11,7 +11,8 @@ from spotwright.client import catalog_calls, planner_calls
 from spotwright.client.aio_job_methods import AioJobMethods
 from spotwright.client.calls import Call, StreamCall
 from spotwright.client.catalog_calls import ListedOffers
-from spotwright.client.channel import Address, open_aio_channel
+from spotwright.client.channel import open_aio_channel
+from spotwright.domain.address import Address
 from spotwright.domain.hardware import Cloud, Gpu, InstanceType
 from spotwright.domain.offer import OfferQuery
 from spotwright.domain.questions import (

@@ -1,13 +1,12 @@
 """How the daemon is reached: by TLS, or in the clear on this same machine."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import grpc
 
+from spotwright.domain.address import Address
 from spotwright.domain.errors import BadInputError, OutsideWorldError
 
 _MAX_RESPONSE_BYTES = 64 * 1024 * 1024  # every offer of a large catalog
@@ -21,38 +20,6 @@ _OPTIONS = (
     ("grpc.max_metadata_size", _MAX_COMPLAINT_BYTES),
     ("grpc.absolute_max_metadata_size", 2 * _MAX_COMPLAINT_BYTES),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a daemon listens."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read HOST:PORT; an IPv6 host stands in brackets."""
-        host, _, port = text.rpartition(":")
-        bare = host.removeprefix("[").removesuffix("]")
-        if not bare or (":" in bare) != (host != bare) or not port.isascii() or not port.isdigit():
-            raise BadInputError(
-                f"{text!r} is no address; write HOST:PORT, such as 127.0.0.1:7443 or [::1]:7443"
-            )
-        if not 0 < int(port) < 65536:
-            raise BadInputError(f"{text!r}: a port is a number from 1 to 65535")
-        return cls(bare, int(port))
-
-    @property
-    def is_loopback(self) -> bool:
-        """Nothing that is sent there leaves this machine."""
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
 
 
 def open_channel(address: Address, *, tls: Path | None = None, token: str | None = None) -> Any:

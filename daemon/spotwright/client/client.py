@@ -9,9 +9,10 @@ import grpc
 from spotwright.adapters.grpc.errors import error_of
 from spotwright.client import planner_calls
 from spotwright.client.calls import Call, StreamCall
-from spotwright.client.channel import Address, open_channel
+from spotwright.client.channel import open_channel
 from spotwright.client.job_methods import JobMethods
 from spotwright.client.remote_catalog import RemoteCatalog
+from spotwright.domain.address import Address
 from spotwright.domain.hardware import Cloud
 from spotwright.domain.questions import (
     Comparison,

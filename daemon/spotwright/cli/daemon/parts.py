@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from spotwright.adapters.grpc.catalog_service import CatalogService
@@ -29,7 +29,7 @@ from spotwright.adapters.tls.certificate_files import ServerFiles
 from spotwright.cli.daemon.history import HistoryWriting
 from spotwright.cli.daemon.housekeeping import Housekeeping
 from spotwright.cli.daemon.metric_sources import agent_figures, certificate_days_left, job_counts
-from spotwright.cli.serve import Served, parse_address
+from spotwright.cli.serve import Served
 from spotwright.usecases.control_jobs import JobControl
 from spotwright.usecases.keep_house import HouseReport, HouseRules, keep_house
 from spotwright.usecases.planned_runs import PlannedRuns
@@ -116,7 +116,7 @@ def _endpoint(asked: Served) -> Endpoint:
     if asked.tls_dir is not None:
         credentials = server_credentials(ServerFiles(asked.tls_dir, clock=_now))
     options = server_options(ServerLimits())
-    return Endpoint(address=asked.listen, credentials=credentials, options=options)
+    return Endpoint(address=str(asked.listen), credentials=credentials, options=options)
 
 
 def _guard(asked: Served, store: SqlStore) -> Guard:
@@ -130,9 +130,9 @@ def _exported(asked: Served, metrics: DaemonMetrics, ends: AsyncExitStack) -> st
     """Open the metrics endpoint, and return where it is."""
     if asked.metrics is None:
         return None
-    host, port = parse_address("--metrics", asked.metrics)
+    host, port = asked.metrics.host, asked.metrics.port
     endpoint = ends.enter_context(MetricsEndpoint(host, port, metrics.render))
-    return f"{asked.metrics.rpartition(':')[0]}:{endpoint.port}"
+    return str(replace(asked.metrics, port=endpoint.port))
 
 
 def _keep_house(asked: Served, store: SqlStore) -> Callable[[], HouseReport]:

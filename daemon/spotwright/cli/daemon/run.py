@@ -13,6 +13,7 @@ import resource
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from spotwright.adapters.grpc.server import TELEMETRY
@@ -73,7 +74,7 @@ def _spare_collections() -> None:
 
 
 def _tell_ready(asked: Served, parts: Parts, notify: ServiceNotify, port: int) -> None:
-    address = f"{asked.listen.rpartition(':')[0]}:{port}"
+    address = str(replace(asked.listen, port=port))
     metrics = parts.metrics_address
     facts = {"listen": address, "metrics": metrics, "replica": asked.replica, "pid": os.getpid()}
     _log.info("serving", extra=facts | {"tls": asked.tls_dir is not None})
