@@ -142,11 +142,10 @@ class AgentSession:
         if self._writing is not None:
             await asyncio.wait([self._writing])
 
-    async def stop_writing(self) -> None:
+    def stop_writing(self) -> None:
         """Leave what is still to be written."""
         if self._writing is not None:
             self._writing.cancel()
-            await asyncio.gather(self._writing, return_exceptions=True)
 
     def _write(self) -> None:
         if (self._writing is None or self._writing.done()) and not self.ended.done():

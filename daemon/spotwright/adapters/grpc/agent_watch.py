@@ -61,7 +61,8 @@ class AgentWatch:
                 chunk = changed[start : start + _CHUNK]
                 yield [self._latest[agent_id].agent for agent_id in chunk]
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), interval_s)
+                async with asyncio.timeout(interval_s):
+                    await self._closing.wait()
         raise StatusError(stopping_status())
 
     async def _look_again(self) -> None:

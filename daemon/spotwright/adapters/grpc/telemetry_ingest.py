@@ -113,7 +113,8 @@ class TelemetryIngest:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         sessions = list(self._sessions)
         with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.gather(*(s.written() for s in sessions)), _LAST_ACKS_S)
+            async with asyncio.timeout(_LAST_ACKS_S):
+                await asyncio.gather(*(session.written() for session in sessions))
         for session in sessions:
             session.end(stopping_status())
         for session in list(self._held):
@@ -136,10 +137,10 @@ class TelemetryIngest:
         try:
             await self._open(session)
             await self._follow(session)
-        finally:
+        finally:  # without a wait, in which the call could be cancelled once more
             self._writer.drop(session.session_id)
             self._close(session)
-            await session.stop_writing()
+            session.stop_writing()
             self._held.discard(session)
             session.finished.set()
 
@@ -215,7 +216,7 @@ class TelemetryIngest:
 
     async def _again_and_again(self, work: Callable[[], Awaitable[None]], pause_s: float) -> None:
         """Do something from time to time, whatever goes wrong with the store."""
-        while True:
+        while not self._stopping:
             try:
                 await work()
             except SpotwrightError as problem:
@@ -249,7 +250,8 @@ class TelemetryIngest:
 
     async def _deliver_commands(self) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._command_waits.wait(), _COMMANDS_S)
+            async with asyncio.timeout(_COMMANDS_S):
+                await self._command_waits.wait()
         self._command_waits.clear()
         agent_ids = [session.facts.agent_id for session in self._sessions]
         if not agent_ids:
