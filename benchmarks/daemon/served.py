@@ -21,7 +21,7 @@ from spotwright.usecases.tokens import create_token
 _MAIN = "from spotwright.cli.entry import main; main()"
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _LOOP_GAP = "spotwright_event_loop_lag_seconds"
-_START_TIMEOUT_S = 30.0
+_END_TIMEOUT_S = 30.0
 
 
 class ServedDaemon:
@@ -82,8 +82,13 @@ class ServedDaemon:
             self._process.send_signal(number)
             if number is signal.SIGKILL:
                 os.killpg(self._process.pid, number)
-            self._process.communicate(timeout=_START_TIMEOUT_S)
-            self._process = None
+            try:
+                self._process.communicate(timeout=_END_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                raise
+            finally:
+                self._process = None
 
     def cpu_s(self) -> float:
         """CPU seconds of the daemon itself, all threads."""

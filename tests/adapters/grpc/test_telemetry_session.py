@@ -233,6 +233,30 @@ def test_an_agent_that_hangs_up_is_not_connected_any_more() -> None:
     assert talk(spoken, store) == ["CANCELLED"]
 
 
+def test_agents_that_hang_up_while_their_sessions_end_leave_nothing_behind() -> None:
+    store = MemoryTelemetryStore()
+
+    async def hasty(here: TelemetryDaemon, number: int) -> None:
+        async with connected(here.port) as stub:
+            agent = TalkingAgent(stub)
+            await agent.hello(f"agent-{number}")
+            await agent.send(batch(1))
+            await agent.acked_up_to(1)
+            await agent.finish()
+            await asyncio.sleep(number / 20_000)  # some before the end, some in it, some after
+            agent.hang_up()
+
+    async def run() -> None:
+        async with telemetry_daemon(store) as here:
+            await asyncio.gather(*(hasty(here, number) for number in range(60)))
+            await until(lambda: here.service.ingest.held_count == 0)
+            await asyncio.wait_for(here.service.close(), 10.0)
+
+    asyncio.run(run())
+
+    assert not [agent for agent in store.agents(limit=100) if agent.session_id]
+
+
 def test_an_agent_certificate_opens_sessions_of_its_own_name_only() -> None:
     principal = Principal(name="a", role=AccessRole.AGENT)
 
