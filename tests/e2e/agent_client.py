@@ -37,13 +37,14 @@ class SendingAgent:
         self.ends: list[tuple[str, str]] = []  # status and message of each session that ended
         self._period_s, self._clock_off_s = period_s, clock_off_s
         self._times_ms: dict[int, int] = {}
-        self._finishing = False
+        self._finishing = self._hung_up = False
         self._acked_more = asyncio.Event()
 
     async def run(self) -> None:
         """Send until told to finish and everything is acknowledged."""
-        while not (self._finishing and self.acked >= self.made):
+        while not self._is_done:
             async with plain_channel(self.address) as channel:
+                self._hung_up = False
                 call = TelemetryServiceStub(channel).Session()
                 with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
                     await self._session(call)
@@ -52,9 +53,17 @@ class SendingAgent:
                 call.cancel()
             await asyncio.sleep(_PAUSE_S)
 
+    @property
+    def _is_done(self) -> bool:
+        return self._finishing and self.acked >= self.made
+
     def finish(self) -> None:
         """Make no more batches."""
         self._finishing = True
+
+    def hang_up(self) -> None:
+        """Drop the session, as when the network goes away, and come back."""
+        self._hung_up = True
 
     async def until_acked(self, sequence: int) -> None:
         """Wait until a batch is acknowledged."""
@@ -82,7 +91,7 @@ class SendingAgent:
             await asyncio.gather(hearing, return_exceptions=True)
 
     async def _send(self, call: Any, sequence: int, hearing: "asyncio.Task[None]") -> None:
-        while not hearing.done() and not (self._finishing and self.acked >= self.made):
+        while not (hearing.done() or self._hung_up or self._is_done):
             due = sequence <= self.made or not self._finishing
             if due and sequence - self.acked <= 4:
                 if sequence > self.made:
@@ -127,9 +136,10 @@ class Fleet:
         await asyncio.gather(*(agent.until_acked(agent.acked + more) for agent in self.agents))
 
     def move(self, address: str) -> None:
-        """Have the agents come back elsewhere after the next end."""
+        """Have the agents come back elsewhere."""
         for agent in self.agents:
             agent.address = address
+            agent.hang_up()
 
 
 @asynccontextmanager
