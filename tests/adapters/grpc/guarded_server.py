@@ -47,6 +47,7 @@ METHODS: dict[str, MethodDescriptor] = {
     for method in service.methods
 }
 HEALTH = "/grpc.health.v1.Health/Check"
+_LET_IN = ("let-in", "yes")
 SESSION = "/spotwright.v1.TelemetryService/Session"
 
 
@@ -147,6 +148,8 @@ async def call(
     answered = _asked(channel, method, metadata=metadata, timeout=timeout_s)
     if isinstance(answered, grpc.aio.UnaryUnaryCall):
         await answered
+    elif isinstance(answered, grpc.aio.StreamStreamCall):
+        await _converse(answered)
     else:
         async for _ in answered:
             pass
@@ -184,14 +187,19 @@ def _asked(channel: grpc.aio.Channel, method: str, **how: Any) -> Any:
     """Call a method with one request of no bytes, which every message can be read from."""
     descriptor = METHODS.get(method)
     if descriptor is not None and descriptor.client_streaming:
-        return channel.stream_stream(method)(_once(b""), **how)
+        return channel.stream_stream(method)(**how)
     if descriptor is not None and descriptor.server_streaming:
         return channel.unary_stream(method)(b"", **how)
     return channel.unary_unary(method)(b"", **how)
 
 
-async def _once(request: bytes) -> AsyncIterator[bytes]:
-    yield request
+async def _converse(session: Any) -> None:
+    """Say one thing once let in: what is written to a call that was refused hides its status."""
+    if _LET_IN in tuple(await session.initial_metadata() or ()):
+        await session.write(b"")
+        await session.done_writing()
+    while await session.read() is not grpc.aio.EOF:
+        pass
 
 
 async def _add_services(server: grpc.aio.Server) -> None:
@@ -233,6 +241,7 @@ def _behavior(method: MethodDescriptor) -> Callable[..., Any]:
         _self: object, requests: Any, context: grpc.aio.ServicerContext
     ) -> AsyncIterator[Any]:
         tell(context)
+        await context.send_initial_metadata((_LET_IN,))
         async for _ in requests:
             yield response()
 

@@ -1,7 +1,6 @@
 """JobService: plans being carried out."""
 
 import asyncio
-import base64
 from collections.abc import Callable
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from spotwright.adapters.grpc.messages.job import (
     report_to_proto,
     state_from_proto,
 )
+from spotwright.adapters.grpc.pages import page_size_of, start_of, start_token
 from spotwright.domain.access import AccessRole, Principal
 from spotwright.domain.errors import BadInputError, NotAllowedError
 from spotwright.domain.job_run import Event, JobRun, JobState
@@ -26,10 +26,9 @@ from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.usecases.report_progress import ProgressLog
 from spotwright.usecases.start_job import start_job
 from spotwright.usecases.stop_job import stop_job
-from spotwright.usecases.store_ports import PageStart
 from spotwright.v1 import job_pb2, job_pb2_grpc
 
-_JOBS_PAGE, _EVENTS_PAGE, _LARGEST_PAGE = 50, 100, 1000
+_JOBS_PAGE, _EVENTS_PAGE = 50, 100
 _LONGEST_NAME, _LONGEST_REASON = 200, 2000
 
 
@@ -73,23 +72,25 @@ class JobService(job_pb2_grpc.JobServiceServicer):
         self, request: job_pb2.ListJobsRequest, _context: grpc.aio.ServicerContext
     ) -> job_pb2.ListJobsResponse:
         """Return a page of jobs, newest first."""
-        limit = page_size(request.page_size, usual=_JOBS_PAGE)
+        limit = page_size_of(request.page_size, usual=_JOBS_PAGE)
         jobs = await asyncio.to_thread(
             self._store.jobs,
             states=[_state(number) for number in request.states],
-            after=read_page_token(request.page_token),
+            after=start_of(request.page_token),
             limit=limit + 1,
         )
-        token = write_page_token(jobs[limit - 1]) if len(jobs) > limit else ""
-        shown = [job_to_proto(job) for job in jobs[:limit]]
-        return job_pb2.ListJobsResponse(jobs=shown, next_page_token=token)
+        page, more = jobs[:limit], len(jobs) > limit
+        token = start_token(page[-1].create_time, page[-1].job_id) if more else ""
+        return job_pb2.ListJobsResponse(
+            jobs=[job_to_proto(job) for job in page], next_page_token=token
+        )
 
     async def ListJobEvents(  # noqa: N802
         self, request: job_pb2.ListJobEventsRequest, _context: grpc.aio.ServicerContext
     ) -> job_pb2.ListJobEventsResponse:
         """Return what happened to a job, oldest first."""
         job_id = checked("job_id", request.job_id)
-        limit = page_size(request.page_size, usual=_EVENTS_PAGE)
+        limit = page_size_of(request.page_size, usual=_EVENTS_PAGE)
         events = await asyncio.to_thread(
             self._events, job_id, max(0, request.after_sequence), limit
         )
@@ -170,32 +171,6 @@ def checked(field: str, text: str, *, longest: int = _LONGEST_NAME) -> str:
     if "\x00" in text:
         raise BadInputError(f"{field} holds a zero byte; leave it out")
     return text
-
-
-def page_size(asked: int, *, usual: int) -> int:
-    """Return how many entries to answer with."""
-    if asked < 0:
-        raise BadInputError(f"page_size must not be negative, got {asked}")
-    return min(asked or usual, _LARGEST_PAGE)
-
-
-def write_page_token(job: JobRun) -> str:
-    """Return the place of a job in the list, as text that means nothing to callers."""
-    place = f"{job.create_time.isoformat()} {job.job_id}"
-    return base64.urlsafe_b64encode(place.encode()).decode()
-
-
-def read_page_token(token: str) -> PageStart | None:
-    """Return the place that a token stands for; None for the start of the list."""
-    if not token:
-        return None
-    try:
-        place = base64.b64decode(token, altchars=b"-_", validate=True).decode()
-        time, _, last_id = place.partition(" ")
-        return PageStart(datetime.fromisoformat(time).astimezone(UTC), checked("id", last_id))
-    except (ValueError, OverflowError, BadInputError):
-        text = f"page_token {token[:_LONGEST_NAME]!r} is none that this daemon gave; start anew"
-        raise BadInputError(text) from None
 
 
 def _state(number: int) -> JobState:

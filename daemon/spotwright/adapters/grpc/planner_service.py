@@ -11,7 +11,7 @@ import grpc
 from spotwright.adapters.grpc.messages.job_document import job_to_proto
 from spotwright.adapters.grpc.messages.plan import STATUSES, summary_to_proto
 from spotwright.adapters.grpc.messages.scalars import time_to_proto
-from spotwright.adapters.grpc.page_tokens import page_size_of, read_token, token_of
+from spotwright.adapters.grpc.pages import page_size_of, start_of, start_token
 from spotwright.adapters.grpc.shared_work import SharedWork
 from spotwright.adapters.grpc.workers import SEARCH, Workers, answered
 from spotwright.domain.job_run import PlanRecord
@@ -89,14 +89,14 @@ class PlannerService(planner_pb2_grpc.PlannerServiceServicer):
     ) -> pb.ListPlansResponse:
         """List plans, newest first."""
         size = page_size_of(request.page_size, usual=_PAGE_SIZE)
-        after = read_token(request.page_token)
+        after = start_of(request.page_token)
         records = await asyncio.to_thread(
             self._plans.plans, job_name=request.job_name, after=after, limit=size + 1
         )
         page, rest = records[:size], records[size:]
         return pb.ListPlansResponse(
             plans=[summary_to_proto(_summary(record)) for record in page],
-            next_page_token=token_of(page[-1].create_time, page[-1].plan_id) if rest else "",
+            next_page_token=start_token(page[-1].create_time, page[-1].plan_id) if rest else "",
         )
 
     async def RenderTfvars(  # noqa: N802

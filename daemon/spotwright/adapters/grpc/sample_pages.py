@@ -1,11 +1,9 @@
 """Pages of stored samples. A page may begin in the middle of a batch."""
 
-import base64
-import binascii
 from typing import NamedTuple
 
 from spotwright.adapters.grpc.messages.telemetry import corrected_samples
-from spotwright.domain.errors import BadInputError
+from spotwright.adapters.grpc.pages import bad_token, place_of, token_of
 from spotwright.usecases.store_ports import TelemetryStore
 from spotwright.v1 import telemetry_pb2 as v1
 
@@ -42,7 +40,7 @@ def sample_page(
                 if not window.start_unix_ms <= sample.time_unix_ms < window.end_unix_ms:
                     continue
                 if len(response.samples) >= page_size or room_bytes <= 0:
-                    response.next_page_token = text_token(f"{place.after}:{position}")
+                    response.next_page_token = token_of(f"{place.after}:{position}")
                     return response
                 response.samples.append(sample)
                 room_bytes -= sample.ByteSize()
@@ -53,29 +51,7 @@ def sample_page(
 def _place(page_token: str) -> _Place:
     if not page_token:
         return _Place()
-    after, _, skip = token_text(page_token).partition(":")
+    after, _, skip = place_of(page_token).partition(":")
     if not (after.isdecimal() and skip.isdecimal()):
-        raise BadInputError(f"page_token {page_token!r} is not one that a page ended with")
+        raise bad_token(page_token)
     return _Place(int(after), int(skip))
-
-
-def text_token(text: str) -> str:
-    """Return a page token that stands for a text."""
-    return base64.urlsafe_b64encode(text.encode()).decode()
-
-
-def token_text(page_token: str) -> str:
-    """Return the text that a page token stands for."""
-    try:
-        return base64.b64decode(page_token, altchars=b"-_", validate=True).decode()
-    except (binascii.Error, UnicodeError, ValueError) as problem:
-        raise BadInputError(
-            f"page_token {page_token[:80]!r} is not one that a page ended with"
-        ) from problem
-
-
-def checked_page_size(asked: int, *, usual: int, most: int) -> int:
-    """Return how many entries a page may have."""
-    if asked < 0:
-        raise BadInputError(f"page_size must not be negative, got {asked}")
-    return min(asked or usual, most)

@@ -18,13 +18,8 @@ from spotwright.adapters.grpc.messages.telemetry import (
     rollup_to_proto,
     unix_ms_of,
 )
-from spotwright.adapters.grpc.sample_pages import (
-    Window,
-    checked_page_size,
-    sample_page,
-    text_token,
-    token_text,
-)
+from spotwright.adapters.grpc.pages import page_size_of, place_of, token_of
+from spotwright.adapters.grpc.sample_pages import Window, sample_page
 from spotwright.adapters.grpc.telemetry_ingest import SessionTimes, TelemetryIngest
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.telemetry import AgentRecord, QueuedCommand
@@ -83,14 +78,14 @@ class TelemetryService(TelemetryServiceServicer):
         context: grpc.aio.ServicerContext,  # noqa: ARG002
     ) -> v1.ListAgentsResponse:
         """List agents with their latest figures, by name."""
-        size = checked_page_size(request.page_size, usual=100, most=1_000)
-        after = token_text(request.page_token)
+        size = page_size_of(request.page_size, usual=100)
+        after = place_of(request.page_token)
 
         def listed() -> v1.ListAgentsResponse:
             records = self._store.agents(job_id=request.job_id, after_id=after, limit=size + 1)
             agents = [self._agent_to_proto(record) for record in records[:size]]
             more = len(records) > size
-            token = text_token(agents[-1].facts.agent_id) if more else ""
+            token = token_of(agents[-1].facts.agent_id) if more else ""
             return v1.ListAgentsResponse(agents=agents, next_page_token=token)
 
         return await self._asked(listed)
@@ -113,7 +108,7 @@ class TelemetryService(TelemetryServiceServicer):
         context: grpc.aio.ServicerContext,  # noqa: ARG002
     ) -> v1.ListSamplesResponse:
         """List samples as they were sent, oldest first."""
-        size = checked_page_size(request.page_size, usual=1_000, most=10_000)
+        size = page_size_of(request.page_size, usual=1_000, most=10_000)
         window = _window(request)
 
         def listed() -> v1.ListSamplesResponse:
