@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,6 +68,18 @@ _INTEGERS_OF_64_BITS = (FieldDescriptor.TYPE_INT64, FieldDescriptor.TYPE_SINT64)
 _MAX_DEPTH = 4
 
 
+class Known(NamedTuple):
+    """Names of what the daemon has, so that requests get beyond not finding it."""
+
+    plan_id: str = "p-0"
+    job_id: str = "j-0"
+    stopped_job_id: str = "j-1"
+    agent_id: str = "fuzz"
+
+
+NOTHING_KNOWN = Known()
+
+
 class Wire(NamedTuple):
     """A method and the bytes that it is asked with."""
 
@@ -75,7 +87,7 @@ class Wire(NamedTuple):
     request: bytes
 
 
-def valid_requests() -> Mapping[str, Sequence[Message]]:
+def valid_requests(known: Known = NOTHING_KNOWN) -> Mapping[str, Message]:
     """Return requests that mean something, by service and method."""
     job = planner_pb2.JobDocument(text=JOB_TEXT, name="job.yaml")
     plan = planner_pb2.CreatePlanRequest(job=job, gap_fraction=1.0, time_limit_s=0.05)
@@ -95,48 +107,50 @@ def valid_requests() -> Mapping[str, Sequence[Message]]:
             "PredictConfigurations": planner_pb2.PredictConfigurationsRequest(job=job, csv="a,b\n"),
             "CompareFleets": planner_pb2.CompareFleetsRequest(job=job, fleets=[_FLEET]),
             "CreatePlan": plan,
-            "GetPlan": planner_pb2.GetPlanRequest(plan_id="p-0"),
+            "GetPlan": planner_pb2.GetPlanRequest(plan_id=known.plan_id),
             "ListPlans": planner_pb2.ListPlansRequest(page_size=3),
-            "RenderTfvars": planner_pb2.RenderTfvarsRequest(plan_id="p-0"),
+            "RenderTfvars": planner_pb2.RenderTfvarsRequest(plan_id=known.plan_id),
         },
         "JobService": {
-            "CreateJob": job_pb2.CreateJobRequest(request_id="r", plan_id="p-0"),
-            "GetJob": job_pb2.GetJobRequest(job_id="j-0"),
+            "CreateJob": job_pb2.CreateJobRequest(request_id="r", plan_id=known.plan_id),
+            "GetJob": job_pb2.GetJobRequest(job_id=known.job_id),
             "ListJobs": job_pb2.ListJobsRequest(page_size=2, states=["JOB_STATE_RUNNING"]),
-            "ListJobEvents": job_pb2.ListJobEventsRequest(job_id="j-0", after_sequence=1),
+            "ListJobEvents": job_pb2.ListJobEventsRequest(job_id=known.job_id, after_sequence=1),
             "ReportProgress": job_pb2.ReportProgressRequest(
-                request_id="r", job_id="j-0", progress=job_pb2.Progress(samples=1, loss=2)
+                request_id="r", job_id=known.job_id, progress=job_pb2.Progress(samples=1, loss=2)
             ),
-            "StopJob": job_pb2.StopJobRequest(request_id="r", job_id="j-0", reason="x"),
-            "GetJobReport": job_pb2.GetJobReportRequest(job_id="j-0"),
+            "StopJob": job_pb2.StopJobRequest(
+                request_id="r", job_id=known.stopped_job_id, reason="x"
+            ),
+            "GetJobReport": job_pb2.GetJobReportRequest(job_id=known.job_id),
         },
         "TelemetryService": {
             "ListAgents": telemetry_pb2.ListAgentsRequest(page_size=1),
-            "ListSamples": telemetry_pb2.ListSamplesRequest(agent_id="fuzz", page_size=5),
+            "ListSamples": telemetry_pb2.ListSamplesRequest(agent_id=known.agent_id, page_size=5),
             "ListRollups": telemetry_pb2.ListRollupsRequest(
-                agent_id="fuzz", resolution="ROLLUP_RESOLUTION_MINUTE"
+                agent_id=known.agent_id, resolution="ROLLUP_RESOLUTION_MINUTE"
             ),
             "SendCommand": telemetry_pb2.SendCommandRequest(
-                agent_id="fuzz",
+                agent_id=known.agent_id,
                 command=telemetry_pb2.Command(drain=telemetry_pb2.Drain(reconnect_after_s=1)),
             ),
         },
     }
     return {
-        f"/spotwright.v1.{service}/{method}": (request,)
+        f"/spotwright.v1.{service}/{method}": request
         for service, methods in asked.items()
         for method, request in methods.items()
     }
 
 
-def bad_requests(*, seed: int, count: int) -> Iterator[Wire]:
+def bad_requests(*, seed: int, count: int, known: Known) -> Iterator[Wire]:
     """Yield so many requests of every kind, methods in turn."""
-    draw, valid = random.Random(seed), valid_requests()
-    methods, kinds = list(valid), (_random_bytes, _mutated, _mutated, _hostile, _hostile, _bad_job)
+    draw, valid = random.Random(seed), valid_requests(known)
+    methods, kinds = list(valid), (_random_bytes, _mutated, _mutated, hostile, hostile, _bad_job)
     for i in range(count):
         method = methods[i % len(methods)]
         make: Callable[[random.Random, Message], bytes] = kinds[(i // len(methods)) % len(kinds)]
-        yield Wire(method, make(draw, draw.choice(valid[method])))
+        yield Wire(method, make(draw, valid[method]))
 
 
 def _random_bytes(draw: random.Random, _request: Message) -> bytes:
@@ -160,19 +174,22 @@ def _mutated(draw: random.Random, request: Message) -> bytes:
     return bytes(data)
 
 
-def _hostile(draw: random.Random, request: Message) -> bytes:
+def hostile(draw: random.Random, request: Message) -> bytes:
     """Return a request of the right type whose every field may be anything."""
     message = type(request)()
     fill(message, draw)
+    for name in Known._fields:
+        if name in message.DESCRIPTOR.fields_by_name and draw.random() < 0.7:
+            setattr(message, name, getattr(request, name))
     if isinstance(message, planner_pb2.CreatePlanRequest):
         message.time_limit_s = draw.choice([0.01, 0.05, -1.0, 0.0, math.nan])
     return message.SerializeToString()
 
 
 def _bad_job(draw: random.Random, request: Message) -> bytes:
-    """Return a request whose job file is hostile, or like `_hostile` where it has none."""
+    """Return a request whose job file is hostile, or like `hostile` where it has none."""
     if "job" not in request.DESCRIPTOR.fields_by_name:
-        return _hostile(draw, request)
+        return hostile(draw, request)
     message: Any = type(request)()
     message.CopyFrom(request)
     message.job.text = draw.choice(HOSTILE_YAML)

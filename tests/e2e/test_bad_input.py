@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,12 +10,15 @@ from pathlib import Path
 
 import grpc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from spotwright.v1 import planner_pb2
+from spotwright.v1 import job_pb2, planner_pb2
+from spotwright.v1.job_pb2_grpc import JobServiceStub
 from spotwright.v1.planner_pb2_grpc import PlannerServiceStub
 from tests.daemon_process import DaemonProcess, running_daemon
-from tests.e2e.agent_client import OWN_CONNECTION, plain_channel
-from tests.e2e.bad_requests import JOB_TEXT, Wire, bad_requests
+from tests.e2e.agent_client import OWN_CONNECTION, plain_channel, sending_fleet
+from tests.e2e.bad_requests import JOB_TEXT, Known, Wire, bad_requests, hostile, valid_requests
 
 PROPER = {
     "OK", "INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION", "RESOURCE_EXHAUSTED",
@@ -58,6 +62,23 @@ async def _plan(address: str) -> planner_pb2.CreatePlanResponse:
         return await stub.CreatePlan(planner_pb2.CreatePlanRequest(job=job, time_limit_s=10))
 
 
+async def _make_known(address: str) -> Known:
+    """Have the daemon know a plan, two jobs and an agent."""
+    plan_id = (await _plan(address)).plan.plan_id
+    async with plain_channel(address) as channel, sending_fleet([address], 1) as fleet:
+        stub = JobServiceStub(channel)
+        first, second = [
+            await stub.CreateJob(job_pb2.CreateJobRequest(plan_id=plan_id)) for _ in range(2)
+        ]
+        await fleet.until_each_acked(10)
+    return Known(
+        plan_id=plan_id,
+        job_id=first.job.job_id,
+        stopped_job_id=second.job.job_id,
+        agent_id=fleet.agents[0].agent_id,
+    )
+
+
 async def _ask_all(address: str, wires: Sequence[Wire]) -> Counter[tuple[str, str]]:
     """Return how often each method gave each status."""
     found: Counter[tuple[str, str]] = Counter()
@@ -82,7 +103,8 @@ async def _status(channel: grpc.aio.Channel, wire: Wire) -> str:
 
 
 def _check(daemon: DaemonProcess, *, seed: int, count: int) -> Counter[str]:
-    wires = list(bad_requests(seed=seed, count=count))
+    known = asyncio.run(_make_known(daemon.address))
+    wires = list(bad_requests(seed=seed, count=count, known=known))
     started_s = time.monotonic()
     found = asyncio.run(_ask_all(daemon.address, wires))
     statuses: Counter[str] = Counter()
@@ -107,3 +129,34 @@ def test_ten_thousand_bad_requests_are_answered_properly_and_do_no_harm(
     unharmed: DaemonProcess,
 ) -> None:
     _check(unharmed, seed=7, count=10_000)
+
+
+def _ask(daemon: DaemonProcess, method: str, request: bytes) -> str:
+    with grpc.insecure_channel(daemon.address, options=OWN_CONNECTION) as channel:
+        try:
+            channel.unary_unary(method)(request, timeout=_TIMEOUT_S)
+        except grpc.RpcError as error:
+            return str(error.code().name)
+    return "OK"
+
+
+@given(st.sampled_from(sorted(valid_requests())), st.randoms(use_true_random=False))
+def test_whatever_stands_in_a_request_is_answered_properly(
+    daemon: DaemonProcess, method: str, draw: random.Random
+) -> None:
+    assert _ask(daemon, method, hostile(draw, valid_requests()[method])) in PROPER
+
+
+@given(job=st.text(max_size=300), fleet=st.text(max_size=60), csv=st.text(max_size=200))
+def test_any_text_as_a_job_a_fleet_or_a_table_is_a_bad_request(
+    daemon: DaemonProcess, job: str, fleet: str, csv: str
+) -> None:
+    bad, good = planner_pb2.JobDocument(text=job), planner_pb2.JobDocument(text=JOB_TEXT)
+    asked = {
+        "Predict": planner_pb2.PredictRequest(job=bad, fleet=fleet),
+        "CompareFleets": planner_pb2.CompareFleetsRequest(job=good, fleets=[fleet]),
+        "PredictConfigurations": planner_pb2.PredictConfigurationsRequest(job=good, csv=csv),
+    }
+    for name, request in asked.items():
+        method = f"/spotwright.v1.PlannerService/{name}"
+        assert _ask(daemon, method, request.SerializeToString()) == "INVALID_ARGUMENT", name
