@@ -29,6 +29,7 @@ from spotwright.domain.errors import (
 
 _DOMAIN = "spotwright"
 _STORE_RETRY_S = 1.0
+_LONGEST_LINE_BYTES = 1_000
 # The first kind that fits decides.
 _CODES: tuple[tuple[type[SpotwrightError], grpc.StatusCode], ...] = (
     (NotFoundError, grpc.StatusCode.NOT_FOUND),
@@ -74,14 +75,28 @@ def make_status(
     facts: Mapping[str, str] | None = None,
 ) -> status_pb2.Status:
     """Return a status with its reason, its facts and, where waiting helps, for how long."""
-    status = status_pb2.Status(code=code.value[0], message=message)
-    info = error_details_pb2.ErrorInfo(reason=reason, domain=_DOMAIN, metadata=facts)
+    status = status_pb2.Status(code=code.value[0], message=_shortened(message))
+    told = {name: _shortened(fact) for name, fact in (facts or {}).items()}
+    info = error_details_pb2.ErrorInfo(reason=reason, domain=_DOMAIN, metadata=told)
     status.details.append(_packed(info))
     if retry_after_s is not None:
         delay = Duration()
         delay.FromNanoseconds(int(retry_after_s * 1e9))
         status.details.append(_packed(error_details_pb2.RetryInfo(retry_delay=delay)))
     return status
+
+
+def _shortened(text: str) -> str:
+    """Return a line that repeats something long without its middle; several lines stay whole.
+
+    A status travels as metadata, twice, of which most clients take 8 KiB and see RESOURCE_EXHAUSTED
+    beyond; those of ours take the many lines that a job file can be wrong in.
+    """
+    data = text.encode(errors="replace")  # half a character of UTF-16 is none of UTF-8
+    if "\n" not in text and len(data) > _LONGEST_LINE_BYTES:
+        half = _LONGEST_LINE_BYTES // 2
+        data = data[:half] + b" ... " + data[-half:]
+    return data.decode(errors="ignore")
 
 
 async def abort(context: grpc.aio.ServicerContext, status: status_pb2.Status) -> NoReturn:
