@@ -41,6 +41,9 @@ HOSTILE_YAML = (
     "x: 1" + ":59" * 5_000,
     "x: .nan\ny: -.inf",
     "2026-99-99",
+    r'name: "\ud800"',
+    r'"\udfff": 1',
+    JOB_TEXT.replace("name: resnet50", r'name: "\ud83d"'),
     JOB_TEXT.replace("per_gpu: 128", "per_gpu: .nan"),
     JOB_TEXT.replace("per_gpu: 128", "per_gpu: 1e308"),
     JOB_TEXT.replace("per_gpu: 128", "per_gpu: -1"),
@@ -90,7 +93,7 @@ class Wire(NamedTuple):
 def valid_requests(known: Known = NOTHING_KNOWN) -> Mapping[str, Message]:
     """Return requests that mean something, by service and method."""
     job = planner_pb2.JobDocument(text=JOB_TEXT, name="job.yaml")
-    plan = planner_pb2.CreatePlanRequest(job=job, gap_fraction=1.0, time_limit_s=0.05)
+    plan = planner_pb2.CreatePlanRequest(job=job, gap_fraction=0.5, time_limit_s=0.05)
     asked: dict[str, dict[str, Message]] = {
         "CatalogService": {
             "GetCatalog": catalog_pb2.GetCatalogRequest(cloud="aws"),
@@ -178,12 +181,19 @@ def hostile(draw: random.Random, request: Message) -> bytes:
     """Return a request of the right type whose every field may be anything."""
     message = type(request)()
     fill(message, draw)
-    for name in Known._fields:
+    for name in ("job", "goal", *Known._fields):  # often right, to get beyond the first check
         if name in message.DESCRIPTOR.fields_by_name and draw.random() < 0.7:
-            setattr(message, name, getattr(request, name))
+            _set(message, name, getattr(request, name))
     if isinstance(message, planner_pb2.CreatePlanRequest):
         message.time_limit_s = draw.choice([0.01, 0.05, -1.0, 0.0, math.nan])
     return message.SerializeToString()
+
+
+def _set(message: Message, name: str, value: Any) -> None:
+    if isinstance(value, Message):
+        getattr(message, name).CopyFrom(value)
+    else:
+        setattr(message, name, value)
 
 
 def _bad_job(draw: random.Random, request: Message) -> bytes:
