@@ -91,15 +91,16 @@ def new_batch(
         last_unix_ms=round((START_UNIX_S + max(s[0] for s in samples)) * 1000),
         clock_skew_s=-0.25,
         document=f"batch {sequence}".encode(),
-        parts={r: tuple(merge_parts(_part(s, r) for s in samples)) for r in RESOLUTIONS_S},
+        parts=tuple(merge_parts(_part(sample) for sample in samples)),
         latest_sample=f"sample {sequence}".encode(),
         notices=notices,
     )
 
 
-def _part(sample: tuple[float, str, float], resolution_s: int) -> RollupPart:
+def _part(sample: tuple[float, str, float]) -> RollupPart:
     after_s, figure, value = sample
-    start = int(START_UNIX_S + after_s) // resolution_s * resolution_s
+    finest_s = RESOLUTIONS_S[0]
+    start = int(START_UNIX_S + after_s) // finest_s * finest_s
     return RollupPart(
         start_unix_s=start, host_sample_count=1, statistics={figure: Statistic.of(value)}
     )

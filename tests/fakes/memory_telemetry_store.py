@@ -95,7 +95,11 @@ class MemoryTelemetryStore:
     ) -> Sequence[RollupPart]:
         with self._answering():
             mine = (batch for batch in self.rows if batch.key.agent_id == agent_id)
-            parts = merge_parts(part for batch in mine for part in batch.parts[resolution_s])
+            parts = merge_parts(
+                replace(part, start_unix_s=part.start_unix_s // resolution_s * resolution_s)
+                for batch in mine
+                for part in batch.parts
+            )
             return [p for p in parts if start_unix_s <= p.start_unix_s < end_unix_s][:limit]
 
     def queue_command(self, command: QueuedCommand) -> None:

@@ -43,7 +43,7 @@ def received(sequence: int, *, size_bytes: int = 10) -> ReceivedBatch:
         last_unix_ms=0,
         clock_skew_s=0.0,
         document=b"x" * size_bytes,
-        parts={10: (part,), 60: (part,)},
+        parts=(part,),
     )
 
 

@@ -25,7 +25,7 @@ FIGURES = (
     "compute_s",
     "communication_s",
 )
-RESOLUTIONS_S = (10, 60)
+RESOLUTIONS_S = (10, 60)  # the finest first: what is written; others are made from it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ class ReceivedBatch:
     last_unix_ms: int
     clock_skew_s: float  # the agent's clock less the daemon's, to be taken off its times
     document: bytes  # as it was sent
-    parts: Mapping[int, tuple[RollupPart, ...]]  # by resolution in seconds
+    parts: tuple[RollupPart, ...]  # of the finest resolution
     latest_sample: bytes | None = None  # documents, their times corrected
     latest_step: bytes | None = None
     notices: tuple[AgentNotice, ...] = ()

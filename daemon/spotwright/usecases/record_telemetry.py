@@ -51,7 +51,9 @@ class TelemetryWriter:
         commit_interval_s: float = 0.25,
         max_queue_bytes: int = 64 * 1024 * 1024,
         max_commit_batches: int = 1_000,
+        clock: Callable[[], float] = time.time,
     ) -> None:
+        self._clock = clock
         self._store, self._commit_interval_s = store, commit_interval_s
         self._max_queue_bytes, self._max_commit_batches = max_queue_bytes, max_commit_batches
         self._changed = threading.Condition()
@@ -141,12 +143,21 @@ class TelemetryWriter:
                 self._failing(problem)
                 self._give_up.wait(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+                batches = [replace(batch, receive_unix_ms=self._unix_ms()) for batch in batches]
             except Exception:
                 _log.exception("a commit failed", extra={"batch_count": len(batches)})
                 self._commit_one_by_one(batches)
                 return
             else:
                 return
+
+    def _unix_ms(self) -> int:
+        """Return now: a batch that waited long counts as received when the store takes it.
+
+        History is written by time of receipt, and what were to appear in a window that is written
+        already would not be in it.
+        """
+        return int(self._clock() * 1000)
 
     def _commit_once(self, batches: Sequence[ReceivedBatch]) -> None:
         started_s = time.monotonic()
@@ -190,8 +201,7 @@ class TelemetryWriter:
 
 
 def _row_count(batch: ReceivedBatch) -> int:
-    finest = batch.parts[min(batch.parts)] if batch.parts else ()
-    return sum(part.gpu_sample_count or part.host_sample_count for part in finest)
+    return sum(part.gpu_sample_count or part.host_sample_count for part in batch.parts)
 
 
 def _nobody(_: Sequence[BatchKey]) -> None:

@@ -57,12 +57,12 @@ def drawn_batch(draw: random.Random) -> v1.Batch:
     return one(samples=samples, steps=steps)
 
 
-def values_by_interval(message: v1.Batch, resolution_s: int) -> dict[int, dict[str, list[float]]]:
+def values_by_interval(message: v1.Batch) -> dict[int, dict[str, list[float]]]:
     """Say what belongs into each interval, one value at a time."""
     found: dict[int, dict[str, list[float]]] = {}
 
     def note(time_ms: int, names: tuple[str, ...], source: Any) -> None:
-        start = time_ms // 1000 // resolution_s * resolution_s
+        start = time_ms // 1000 // 10 * 10
         values = found.setdefault(start, {})
         present = {field.name for field, _ in source.ListFields()} | {"step_s"}
         for name in set(names) & present:
@@ -78,12 +78,11 @@ def values_by_interval(message: v1.Batch, resolution_s: int) -> dict[int, dict[s
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("resolution_s", [10, 60])
-def test_parts_are_what_adding_up_value_by_value_gives(seed: int, resolution_s: int) -> None:
+def test_parts_are_what_adding_up_value_by_value_gives(seed: int) -> None:
     message = drawn_batch(random.Random(seed))
-    expected = values_by_interval(message, resolution_s)
+    expected = values_by_interval(message)
 
-    parts = read(message).parts[resolution_s]
+    parts = read(message).parts
 
     assert [part.start_unix_s for part in parts] == sorted(expected)
     for part in parts:
@@ -138,7 +137,7 @@ def test_times_of_a_wrong_clock_are_corrected(skew_ms: int) -> None:
 
     assert found.clock_skew_s == skew_ms / 1000
     assert (found.first_unix_ms, found.last_unix_ms) == (right_ms - 3_000, right_ms)
-    assert found.parts[10][-1].start_unix_s == right_ms // 1000 // 10 * 10
+    assert found.parts[-1].start_unix_s == right_ms // 1000 // 10 * 10
     assert v1.HostSample.FromString(found.latest_sample or b"").time_unix_ms == right_ms
     assert v1.StepSample.FromString(found.latest_step or b"").time_unix_ms == right_ms - 3_000
     assert found.notices[0].time.timestamp() == pytest.approx(right_ms / 1000)
@@ -157,7 +156,7 @@ def test_a_batch_without_samples_is_placed_when_it_was_received() -> None:
     found = read(one(), receive_unix_ms=NOW_MS)
 
     assert (found.first_unix_ms, found.last_unix_ms) == (NOW_MS, NOW_MS)
-    assert found.parts == {10: (), 60: ()}
+    assert found.parts == ()
     assert (found.latest_sample, found.latest_step, found.faults) == (None, None, None)
 
 
@@ -218,4 +217,4 @@ def test_what_cannot_be_right_is_refused_by_name(message: v1.Batch, problem: str
 def test_a_loss_that_diverged_is_taken() -> None:
     step = v1.StepSample(time_unix_ms=NOW_MS, step_s=1.0, loss=math.nan)
 
-    assert read(one(steps=[step])).parts[10][0].step_count == 1
+    assert read(one(steps=[step])).parts[0].step_count == 1

@@ -67,7 +67,7 @@ def _store(url: str, batch: v1.Batch) -> None:
                     last_unix_ms=received_ms - 400,
                     clock_skew_s=0.0,
                     document=batch.SerializeToString(),
-                    parts={},
+                    parts=(),
                 )
             ]
         )

@@ -25,7 +25,6 @@ from spotwright.domain.telemetry import (
     ReceivedBatch,
     RollupPart,
     Statistic,
-    merge_parts,
 )
 from spotwright.v1 import telemetry_pb2 as v1
 
@@ -34,7 +33,7 @@ _MAX_SAMPLES, _MAX_GPUS, _MAX_NOTICES, _MAX_FAULTS = 600, 64, 16, 64
 _MAX_TEXT = 1_000  # characters of what a cloud said, or of a problem
 _LEFT_ALONE_MS = 2_000
 _FIRST_UNIX_MS, _LAST_UNIX_MS = 946_684_800_000, 4_102_444_800_000  # the years 2000 and 2100
-_FINE_S, _COARSE_S = RESOLUTIONS_S
+_PART_S = RESOLUTIONS_S[0]
 _NOTICE_KINDS = {
     v1.NOTICE_KIND_HINT: "hint",
     v1.NOTICE_KIND_INTERRUPTION: "interruption",
@@ -57,7 +56,6 @@ def read_batch(batch: v1.Batch, *, sender: Sender, receive_unix_ms: int) -> Rece
     skew_ms = _skew_ms(batch.send_time_unix_ms, receive_unix_ms)
     times = [_checked_time_ms(sample, skew_ms) for sample in batch.samples]
     times += [_checked_time_ms(step, skew_ms) for step in batch.steps]
-    fine = _fine_parts(batch, skew_ms)
     return ReceivedBatch(
         key=BatchKey(sender.agent_id, sender.boot_id, batch.sequence),
         job_id=sender.job_id,
@@ -66,7 +64,7 @@ def read_batch(batch: v1.Batch, *, sender: Sender, receive_unix_ms: int) -> Rece
         last_unix_ms=max(times, default=receive_unix_ms),
         clock_skew_s=skew_ms / 1000,
         document=document,
-        parts={_FINE_S: fine, _COARSE_S: _coarse_parts(fine)},
+        parts=_parts(batch, skew_ms),
         latest_sample=_latest(batch.samples, skew_ms),
         latest_step=_latest(batch.steps, skew_ms),
         notices=tuple(_notice(notice, skew_ms) for notice in batch.notices),
@@ -129,7 +127,7 @@ def _bad_time(name: str, unix_ms: int) -> BadInputError:
     )
 
 
-def _fine_parts(batch: v1.Batch, skew_ms: int) -> tuple[RollupPart, ...]:
+def _parts(batch: v1.Batch, skew_ms: int) -> tuple[RollupPart, ...]:
     """Sum up samples and steps by the finest resolution."""
     samples, steps = _by_interval(batch.samples, skew_ms), _by_interval(batch.steps, skew_ms)
     return tuple(
@@ -142,7 +140,7 @@ def _by_interval(messages: Iterable[Any], skew_ms: int) -> dict[int, list[Any]]:
     found: defaultdict[int, list[Any]] = defaultdict(list)
     for message in messages:
         unix_s = (message.time_unix_ms - skew_ms) // 1000
-        found[unix_s - unix_s % _FINE_S].append(message)
+        found[unix_s - unix_s % _PART_S].append(message)
     return found
 
 
@@ -188,21 +186,6 @@ def _bad_figure(batch: v1.Batch) -> BadInputError:
                 "negative, and are left out where they cannot be read"
             )
     raise AssertionError("sums and first_bad look for the same")
-
-
-def _coarse_parts(fine: Sequence[RollupPart]) -> tuple[RollupPart, ...]:
-    return tuple(
-        merge_parts(
-            RollupPart(
-                start_unix_s=part.start_unix_s - part.start_unix_s % _COARSE_S,
-                host_sample_count=part.host_sample_count,
-                gpu_sample_count=part.gpu_sample_count,
-                step_count=part.step_count,
-                statistics=part.statistics,
-            )
-            for part in fine
-        )
-    )
 
 
 def _latest(messages: Sequence[v1.HostSample | v1.StepSample], skew_ms: int) -> bytes | None:

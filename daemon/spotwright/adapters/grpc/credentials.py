@@ -64,6 +64,7 @@ def server_options(limits: ServerLimits) -> Sequence[tuple[str, Any]]:
         ("grpc.max_concurrent_streams", limits.max_streams_per_connection),
         ("grpc.keepalive_time_ms", _ms(limits.keepalive_s)),
         ("grpc.keepalive_timeout_ms", _ms(limits.keepalive_timeout_s)),
+        ("grpc.http2.ping_timeout_ms", _ms(limits.keepalive_timeout_s)),  # else never under 60 s
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", _ms(limits.min_ping_interval_s)),
         ("grpc.http2.max_ping_strikes", limits.max_ping_strikes),

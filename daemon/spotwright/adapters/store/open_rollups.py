@@ -78,7 +78,7 @@ class OpenRollups:
         drafts: Drafts = {}
         for batch in batches:
             agent_id = batch.key.agent_id
-            for part in batch.parts.get(WRITTEN_S, ()):
+            for part in batch.parts:
                 interval = Interval(agent_id, part.start_unix_s)
                 draft = drafts.get(interval)
                 if draft is None:
