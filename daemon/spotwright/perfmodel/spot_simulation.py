@@ -47,8 +47,10 @@ def simulate_run_s(
     if workload.strategy is Strategy.ASP_PS:
         stops_per_hour = rates.server_per_hour
         run_s = run_s + _missing_s(random, workload, fleet, run_s)
+    else:
+        run_s = run_s[:1]  # every run has the same work: what follows from it is computed once
     if stops_per_hour > 0:
-        run_s = _stopped_s(random, workload, run_s, stops_per_hour)
+        run_s = _stopped_s(random, workload, run_s, stops_per_hour, runs=runs)
     return np.where(run_s <= _LONGEST_RUN * work_s, run_s, np.inf)
 
 
@@ -68,9 +70,17 @@ def _missing_s(
 
 
 def _stopped_s(
-    random: np.random.Generator, workload: Workload, work_s: Floats, stops_per_hour: float
+    random: np.random.Generator,
+    workload: Workload,
+    work_s: Floats,
+    stops_per_hour: float,
+    *,
+    runs: int,
 ) -> Floats:
-    """Return the durations of runs that every event sends back to the last checkpoint."""
+    """Return the durations of runs that every event sends back to the last checkpoint.
+
+    `work_s` has one value for all runs, or one for each.
+    """
     save_s, restart_s = checkpoint_s(workload), workload.spot.restart_s
     per_s = stops_per_hour / 3600
     expected_s = stopped_run_s(work_s, stops_per_hour, save_s=save_s, restart_s=restart_s)
@@ -78,7 +88,7 @@ def _stopped_s(
     events = np.log1p(expected_s / intervals / (1 / per_s + restart_s))  # that give this mean
     hopeless = events > _HOPELESS_EVENTS
     events = np.minimum(events, _HOPELESS_EVENTS)
-    stops = random.negative_binomial(intervals, np.exp(-events)).astype(np.float64)
+    stops = random.negative_binomial(intervals, np.exp(-events), size=runs).astype(np.float64)
     lost_s = _waits(random, stops, events) / per_s
     run_s = intervals * events / per_s + stops * restart_s + lost_s
     return np.where(hopeless, np.inf, run_s)
@@ -88,8 +98,11 @@ def _waits(random: np.random.Generator, counts: Floats, longest: Floats) -> Floa
     """Return sums of `counts` waits for an event of rate 1, none longer than `longest`."""
     columns = min(int(counts.max()), _DRAWN_EVENTS)
     happens = -np.expm1(-longest)
-    drawn = -np.log1p(-random.random((len(counts), columns)) * happens[:, None])
-    few = np.where(np.arange(columns) < counts[:, None], drawn, 0.0).sum(axis=1)
+    drawn = random.random((len(counts), columns))
+    some = np.flatnonzero(counts)  # of most runs nothing is lost
+    lost = -np.log1p(-drawn[some] * np.broadcast_to(happens, counts.shape)[some, None])
+    few = np.zeros_like(counts)
+    few[some] = np.where(np.arange(columns) < counts[some, None], lost, 0.0).sum(axis=1)
     odds = np.exp(-longest) / happens
     mean = 1 - longest * odds
     variance = np.where(longest > 1e-2, 1 - longest**2 * odds / happens, longest**2 / 12)
