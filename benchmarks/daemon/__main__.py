@@ -8,8 +8,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from benchmarks.daemon.ingest_cases import print_ingest, print_many_agents, print_storm
+from benchmarks.daemon.planning_cases import print_create_plan, print_long_plan, print_predict
+from benchmarks.daemon.restart_case import print_restart
 
 CASES: dict[str, Callable[..., None]] = {
+    "predict": print_predict,
+    "create-plan": print_create_plan,
+    "long-plan": print_long_plan,
+    "restart": print_restart,
     "ingest": print_ingest,
     "many-agents": print_many_agents,
     "storm": print_storm,

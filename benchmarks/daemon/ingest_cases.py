@@ -92,14 +92,14 @@ def _print_load(case: LoadCase) -> None:
 
 def _run_load(daemon: ServedDaemon, case: LoadCase) -> Measured:
     """Measure from the moment when all agents are connected until they stop sending."""
-    with _started(daemon, case) as load:
+    with start_load(daemon, case) as load:
         time.sleep(case.ramp_s)
         gaps_s, cpu_s, started_s = [0.0], daemon.cpu_s(), time.monotonic()
         while (left_s := started_s + case.duration_s - time.monotonic()) > 0:
             time.sleep(min(_GAP_PERIOD_S, left_s))
             gaps_s.append(daemon.loop_gap_s())
         share = (daemon.cpu_s() - cpu_s) / (time.monotonic() - started_s)
-        told = _told(load)
+        told = told_by(load)
     rows = listed_row_count(daemon, sorted(told.pop("acked")))
     return Measured(
         load=told,
@@ -112,12 +112,12 @@ def _run_load(daemon: ServedDaemon, case: LoadCase) -> Measured:
 
 def _run_storm(daemon: ServedDaemon, case: LoadCase) -> Measured:
     """Kill the daemon under load, and measure from when it serves again."""
-    with _started(daemon, case) as load:
+    with start_load(daemon, case) as load:
         time.sleep(case.ramp_s + 5.0)
         daemon.end(signal.SIGKILL)
         daemon.start()
         served_unix_s, started_s = time.time(), time.monotonic()
-        told = _told(load)
+        told = told_by(load)
         share = daemon.cpu_s() / (time.monotonic() - started_s)
     rows = listed_row_count(daemon, sorted(told.pop("acked")))
     return Measured(
@@ -130,7 +130,7 @@ def _run_storm(daemon: ServedDaemon, case: LoadCase) -> Measured:
     )
 
 
-def _started(daemon: ServedDaemon, case: LoadCase) -> "subprocess.Popen[str]":
+def start_load(daemon: ServedDaemon, case: LoadCase) -> "subprocess.Popen[str]":
     """Start the agents in a process of their own, and return when they begin to connect."""
     load = subprocess.Popen(
         [
@@ -148,7 +148,7 @@ def _started(daemon: ServedDaemon, case: LoadCase) -> "subprocess.Popen[str]":
     return load
 
 
-def _told(load: "subprocess.Popen[str]") -> dict[str, Any]:
+def told_by(load: "subprocess.Popen[str]") -> dict[str, Any]:
     out, problems = load.communicate(timeout=300.0 + _AFTER_S)
     if load.returncode:
         raise RuntimeError(f"the agents failed: {problems}")
@@ -163,18 +163,18 @@ def _print_measured(title: str, case: LoadCase, found: Measured) -> None:
         load["rows_sent"] == found.rows_listed and load["batches_sent"] == load["batches_acked"]
     )
     lines = [
-        ("daemon, share of one core", f"{found.cpu_share:.2f}", *_against(found.cpu_share, _SHARE)),
-        ("daemon, peak RSS MB", f"{found.peak_rss_mb:.0f}", *_against(found.peak_rss_mb, _RSS_MB)),
-        ("loop's longest gap s", f"{found.loop_gap_s:.3f}", *_against(found.loop_gap_s, _GAP_S)),
+        ("daemon, share of one core", f"{found.cpu_share:.2f}", *against(found.cpu_share, _SHARE)),
+        ("daemon, peak RSS MB", f"{found.peak_rss_mb:.0f}", *against(found.peak_rss_mb, _RSS_MB)),
+        ("loop's longest gap s", f"{found.loop_gap_s:.3f}", *against(found.loop_gap_s, _GAP_S)),
         ("ack p50 s", f"{load['ack_p50_s']:.2f}", "-", "no target"),
-        ("ack p99 s", f"{load['ack_p99_s']:.2f}", *_against(load["ack_p99_s"], _ACK_P99_S)),
+        ("ack p99 s", f"{load['ack_p99_s']:.2f}", *against(load["ack_p99_s"], _ACK_P99_S)),
         ("rows acknowledged / listed", rows, "equal", "met" if complete else "missed"),
         ("batches for each ack", f"{load['batches_acked'] / max(1, load['acks']):.2f}", "-", "-"),
         ("sessions / how they failed", f"{load['sessions']} / {load['problems']}", "-", "-"),
         ("load, CPU s of wall s", f"{load['cpu_s']:.1f} of {load['wall_s']:.1f}", "-", "-"),
     ]
     if found.settled_s is not None:
-        settled = _against(found.settled_s, _SETTLED_S)
+        settled = against(found.settled_s, _SETTLED_S)
         lines = [("last agent welcome after s", f"{found.settled_s:.1f}", *settled), *lines[1:]]
         lines = [line for line in lines if "ack p" not in line[0]]
     if case.held_only:
@@ -191,5 +191,5 @@ def _print_measured(title: str, case: LoadCase, found: Measured) -> None:
     print_table(what, ("figure", "found", "target", "verdict"), lines)
 
 
-def _against(value: float, most: float) -> tuple[str, str]:
+def against(value: float, most: float) -> tuple[str, str]:
     return f"<= {most:g}", "met" if value <= most else "missed"

@@ -51,7 +51,7 @@ class SimulatedAgent:
         self._sent_s: dict[int, float] = {}  # when each was sent last
         self._sent = 0
         self._more = asyncio.Event()
-        self._request = v1.SessionRequest(batch=_batch(shape))
+        self._request = v1.SessionRequest(batch=sample_batch(shape))
 
     async def run(self, *, delay_s: float, end_s: float) -> None:
         """Connect after a delay, send until the end, then wait for the last acknowledgement."""
@@ -156,7 +156,7 @@ class SimulatedAgent:
             sample.time_unix_ms = now_ms - int(number * period_ms)
 
 
-def _batch(shape: LoadShape) -> v1.Batch:
+def sample_batch(shape: LoadShape) -> v1.Batch:
     batch = v1.Batch()
     for _ in range(shape.samples_per_batch):
         sample = batch.samples.add(
