@@ -13,7 +13,8 @@ from pathlib import Path
 import grpc
 import pytest
 
-from spotwright.v1 import planner_pb2, telemetry_pb2
+from spotwright.v1 import job_pb2, planner_pb2, telemetry_pb2
+from spotwright.v1.job_pb2_grpc import JobServiceStub
 from spotwright.v1.planner_pb2_grpc import PlannerServiceStub
 from spotwright.v1.telemetry_pb2_grpc import TelemetryServiceStub
 from tests.cli.command import spotwright
@@ -96,6 +97,34 @@ def test_watchers_that_do_not_read_cost_no_memory_and_delay_nobody(tmp_path: Pat
                     assert agent.last_sequence >= seen.get(agent.facts.agent_id, 0)
                     seen[agent.facts.agent_id] = agent.last_sequence
             assert len(seen) == 20
+            assert rss_bytes(daemon.pid) - before_bytes < 20 * 2**20
+            for call in (*idle, reading):
+                call.cancel()
+
+    with running_daemon(tmp_path) as daemon:
+        asyncio.run(scene(daemon))
+
+
+def test_watchers_of_a_job_that_do_not_read_cost_no_memory_and_delay_nobody(tmp_path: Path) -> None:
+    async def scene(daemon: DaemonProcess) -> None:
+        plan = (await _search(daemon.address, short=True)).plan
+        async with plain_channel(daemon.address) as channel:
+            stub = JobServiceStub(channel)
+            asked = job_pb2.CreateJobRequest(plan_id=plan.plan_id)
+            job_id = (await stub.CreateJob(asked)).job.job_id
+            request = job_pb2.WatchJobRequest(job_id=job_id)
+            idle = [stub.WatchJob(request) for _ in range(50)]
+            reading = stub.WatchJob(request)
+            await reading.read()
+            before_bytes = rss_bytes(daemon.pid)
+            for samples in range(1, 121):
+                progress = job_pb2.Progress(samples=samples)
+                await stub.ReportProgress(
+                    job_pb2.ReportProgressRequest(job_id=job_id, progress=progress)
+                )
+            async with asyncio.timeout(10):
+                while (await reading.read()).job.progress.samples < 120:
+                    pass
             assert rss_bytes(daemon.pid) - before_bytes < 20 * 2**20
             for call in (*idle, reading):
                 call.cancel()

@@ -95,7 +95,7 @@ def test_a_plan_by_token_is_the_plan_made_in_process(guarded: Guarded, tmp_path:
         environment={"SPOTWRIGHT_TOKEN": guarded.tokens["planner"]},
     )  # fmt: skip
 
-    assert (there.returncode, there.stderr) == (0, "")
+    assert (here.returncode, there.returncode) == (0, 0), there.stderr
     assert _SOLVE_S.sub(r"\1", there.stdout) == _SOLVE_S.sub(r"\1", here.stdout)
 
 

@@ -66,6 +66,14 @@ def test_metadata_beyond_the_limit_is_refused(daemon: DaemonProcess) -> None:
     assert code_of(daemon, GET_CATALOG, metadata=[("x-long", "y" * 20_000)]) == "RESOURCE_EXHAUSTED"
 
 
+def test_a_complaint_about_a_very_long_name_reaches_a_client_with_usual_limits(
+    daemon: DaemonProcess,
+) -> None:
+    request = catalog_pb2.GetGpuRequest(name="\U0001f600" * 25_000).SerializeToString()
+
+    assert code_of(daemon, "/spotwright.v1.CatalogService/GetGpu", request) == "INVALID_ARGUMENT"
+
+
 def test_metadata_of_strange_bytes_is_ignored(daemon: DaemonProcess) -> None:
     metadata = [("x-bin", b"\x00\xff\xfe"), ("authorization", "Bearer sw_x_y"), ("x", " ~")]
 
