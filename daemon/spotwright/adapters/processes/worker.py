@@ -3,21 +3,20 @@
     python -m spotwright.adapters.processes.worker FD MODULE:FUNCTION NICENESS
 
 FUNCTION makes the handler, having imported and read all that a first task would otherwise wait for.
-The process ends when the other side of its socket is gone, whatever it is working on.
+The process ends when the one that started it ends, whatever it is working on.
 """
 
 import ctypes
 import gc
 import os
+import select
 import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from queue import SimpleQueue
 
 from spotwright.adapters.processes.frames import HEAD_BYTES, Frame, Kind, decode_head, encode
 
@@ -27,23 +26,24 @@ _PR_SET_PDEATHSIG = 1
 class Control:
     """How long a task may take, and whether anybody still wants it."""
 
-    def __init__(self, ends_s: float) -> None:
-        """Set when the answer is due, by the monotonic clock."""
-        self._ends_s, self._stopped = ends_s, threading.Event()
+    def __init__(self, pool: socket.socket, task: Frame) -> None:
+        self._pool, self._task, self._stopped = pool, task, False
 
     @property
     def left_s(self) -> float:
         """Seconds until the answer is due."""
-        return self._ends_s - time.monotonic()
+        return self._task.ends_s - time.monotonic()
 
     @property
     def stopped(self) -> bool:
-        """Nobody waits for the answer any more."""
-        return self._stopped.is_set()
+        """Nobody waits for the answer any more.
 
-    def stop(self) -> None:
-        """Say that nobody waits."""
-        self._stopped.set()
+        Looks at the socket: a thread that listened would have to be woken for each task, too.
+        """
+        while not self._stopped and select.select([self._pool], [], [], 0.0)[0]:
+            frame = _received(self._pool)
+            self._stopped = frame is None or frame.task == self._task.task
+        return self._stopped
 
 
 Handler = Callable[[str, bytes, Control], bytes]
@@ -76,29 +76,28 @@ def _handler(target: str) -> Handler:
 
 
 def _work(pool: socket.socket, handler: Handler) -> None:
-    tasks: SimpleQueue[tuple[Frame, Control]] = SimpleQueue()
-    threading.Thread(target=_listen, args=(pool, tasks), daemon=True).start()
-    while True:
-        frame, control = tasks.get()
-        payload = handler(frame.name, frame.payload, control)
-        pool.sendall(encode(Frame(Kind.DONE, frame.task, payload=payload)))
+    while (frame := _received(pool)) is not None:
+        if frame.kind is Kind.TASK:  # else it would stop one that has ended
+            payload = handler(frame.name, frame.payload, Control(pool, frame))
+            pool.sendall(encode(Frame(Kind.DONE, frame.task, payload=payload)))
 
 
-def _listen(pool: socket.socket, tasks: "SimpleQueue[tuple[Frame, Control]]") -> None:
-    """Pass tasks on, and stop the one under way when told to."""
-    task, control = 0, Control(0.0)
-    with pool.makefile("rb") as stream:
-        while head := stream.read(HEAD_BYTES):
-            if len(head) < HEAD_BYTES:
-                break
-            parsed = decode_head(head)
-            frame = parsed.frame(stream.read(parsed.name_bytes + parsed.payload_bytes))
-            if frame.kind is Kind.TASK:
-                task, control = frame.task, Control(frame.ends_s)
-                tasks.put((frame, control))
-            elif frame.task == task:
-                control.stop()
-    os._exit(0)  # the pool is gone: nobody wants what the other thread is at
+def _received(pool: socket.socket) -> Frame | None:
+    """Return the next thing that the pool says; None when it is gone."""
+    head = _read(pool, HEAD_BYTES)
+    if len(head) < HEAD_BYTES:
+        return None
+    parsed = decode_head(head)
+    return parsed.frame(_read(pool, parsed.name_bytes + parsed.payload_bytes))
+
+
+def _read(pool: socket.socket, byte_count: int) -> bytes:
+    """Read so many bytes, or fewer where the pool is gone."""
+    parts: list[bytes] = []
+    while byte_count > 0 and (part := pool.recv(byte_count)):
+        parts.append(part)
+        byte_count -= len(part)
+    return b"".join(parts)
 
 
 if __name__ == "__main__":
