@@ -61,7 +61,7 @@ def test_the_table_of_limits_has_the_numbers_of_the_code() -> None:
     expected = [
         f"| request message | {limits.max_message_bytes // 2**20} MiB |",
         f"| metadata (headers) | {limits.max_metadata_bytes // 2**10} KiB |",
-        f"| streams on one connection | {limits.max_streams_per_connection} |",
+        f"| calls at once on one connection | {limits.max_streams_per_connection:,} |",
         f"| calls of one caller | {call.calls_per_s:g}/s, {call.burst_count} at once |",
         f"| new plans of one caller | {plan.calls_per_s:g}/s, {plan.burst_count} at once |",
         f"| new sessions of one agent | {session.calls_per_s:g}/s, {session.burst_count} at once |",

@@ -279,6 +279,8 @@ class BusyError(SpotwrightError):
 class WorkerDiedError(SpotwrightError):
     """The process that worked on an answer died; another one takes its place."""
 
+    reason = "WORKER_DIED"
+
 
 class NotAllowedError(SpotwrightError):
     """The caller is not known, or may not do this."""

@@ -30,6 +30,7 @@ from spotwright.perfmodel.step_model import Floats
 _LONGEST_RUN = 50.0  # times its work; runs beyond never end
 _HOPELESS_EVENTS = 20.0  # per interval: of 1000 attempts, two in a million runs see one succeed
 _DRAWN_EVENTS = 32  # of a run that has more, the sum of what they lose is normal
+_MOST_INTERVALS = 1e9  # of a run that has more, chance evens out: it takes what is expected
 
 
 def simulate_run_s(
@@ -85,6 +86,8 @@ def _stopped_s(
     per_s = stops_per_hour / 3600
     expected_s = stopped_run_s(work_s, stops_per_hour, save_s=save_s, restart_s=restart_s)
     intervals = np.maximum(np.rint(work_s / young_daly_interval_s(save_s, stops_per_hour)), 1.0)
+    if intervals.max() > _MOST_INTERVALS:
+        return np.broadcast_to(expected_s, runs)
     events = np.log1p(expected_s / intervals / (1 / per_s + restart_s))  # that give this mean
     hopeless = events > _HOPELESS_EVENTS
     events = np.minimum(events, _HOPELESS_EVENTS)
@@ -103,6 +106,8 @@ def _waits(random: np.random.Generator, counts: Floats, longest: Floats) -> Floa
     lost = -np.log1p(-drawn[some] * np.broadcast_to(happens, counts.shape)[some, None])
     few = np.zeros_like(counts)
     few[some] = np.where(np.arange(columns) < counts[some, None], lost, 0.0).sum(axis=1)
+    if counts.max() <= columns:
+        return few
     odds = np.exp(-longest) / happens
     mean = 1 - longest * odds
     variance = np.where(longest > 1e-2, 1 - longest**2 * odds / happens, longest**2 / 12)

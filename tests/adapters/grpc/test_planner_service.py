@@ -206,7 +206,7 @@ def test_a_worker_that_is_killed_fails_the_call_and_is_replaced(
         client.create_plan(JobDocument(text=(EXAMPLES / "bert.yaml").read_text()), LONG)
     killer.join()
 
-    assert died.value.reason == "INTERNAL"
+    assert died.value.reason == "WORKER_DIED"
     planned(client.create_plan(small))
 
 

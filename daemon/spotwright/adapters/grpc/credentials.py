@@ -18,7 +18,7 @@ class ServerLimits:
 
     max_message_bytes: int = 2 * 2**20
     max_metadata_bytes: int = 16 * 2**10
-    max_streams_per_connection: int = 100  # more wait at the client; they are no error
+    max_streams_per_connection: int = 1000  # more wait at the client, or are refused there
     keepalive_s: float = 60.0  # a peer that is gone without a word is noticed after both
     keepalive_timeout_s: float = 20.0
     min_ping_interval_s: float = 10.0  # of clients

@@ -25,10 +25,11 @@ from spotwright.domain.errors import (
     SpotwrightError,
     StoreUnavailableError,
     UnknownNameError,
+    WorkerDiedError,
 )
 
 _DOMAIN = "spotwright"
-_STORE_RETRY_S = 1.0
+_RETRY_S = 1.0
 _LONGEST_LINE_BYTES = 1_000
 # The first kind that fits decides.
 _CODES: tuple[tuple[type[SpotwrightError], grpc.StatusCode], ...] = (
@@ -38,6 +39,7 @@ _CODES: tuple[tuple[type[SpotwrightError], grpc.StatusCode], ...] = (
     (BusyError, grpc.StatusCode.RESOURCE_EXHAUSTED),
     (NotAllowedError, grpc.StatusCode.PERMISSION_DENIED),
     (StoreUnavailableError, grpc.StatusCode.UNAVAILABLE),
+    (WorkerDiedError, grpc.StatusCode.UNAVAILABLE),
     (SolverGaveUpError, grpc.StatusCode.DEADLINE_EXCEEDED),
     (OutsideWorldError, grpc.StatusCode.UNAVAILABLE),
     (SpotwrightError, grpc.StatusCode.INTERNAL),
@@ -172,7 +174,7 @@ def _unreached(code: grpc.StatusCode, message: str, address: str) -> str:
 def _retry_after_s(error: SpotwrightError) -> float | None:
     if isinstance(error, BusyError):
         return error.retry_after_s
-    return _STORE_RETRY_S if isinstance(error, StoreUnavailableError) else None
+    return _RETRY_S if isinstance(error, StoreUnavailableError | WorkerDiedError) else None
 
 
 def _packed(
