@@ -10,14 +10,14 @@ from pathlib import Path
 
 import grpc
 
-from spotwright.adapters.grpc.catalog_service import CatalogService
 from spotwright.adapters.grpc.interceptor import CallInterceptor
-from spotwright.adapters.grpc.planner_service import PlannerService
-from spotwright.adapters.grpc.workers import QUICK, SEARCH
+from spotwright.adapters.grpc.planning.catalog_service import CatalogService
+from spotwright.adapters.grpc.planning.planner_service import PlannerService
+from spotwright.adapters.grpc.planning.workers import QUICK, SEARCH
 from spotwright.adapters.processes.pool import Lane, WorkerPool
 from spotwright.adapters.store.sql_store import open_store
 from spotwright.v1 import catalog_pb2_grpc, planner_pb2_grpc
-from tests.adapters.grpc.job_daemon import OpenGuard
+from tests.adapters.grpc.jobs.job_daemon import OpenGuard
 
 WORKER = "spotwright.cli.planning_worker:make_handler"
 

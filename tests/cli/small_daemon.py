@@ -11,13 +11,13 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from spotwright.adapters.grpc.interceptor import CallInterceptor
-from spotwright.adapters.grpc.job_service import JobService
-from spotwright.adapters.grpc.job_watch import JobWatches
+from spotwright.adapters.grpc.jobs.job_service import JobService
+from spotwright.adapters.grpc.jobs.job_watch import JobWatches
 from spotwright.adapters.grpc.messages.job import read_planned_run
 from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.v1 import job_pb2_grpc, telemetry_pb2, telemetry_pb2_grpc
-from tests.adapters.grpc.example_plan import kept_plan
-from tests.adapters.grpc.job_daemon import OpenGuard
+from tests.adapters.grpc.jobs.job_daemon import OpenGuard
+from tests.adapters.grpc.planning.example_plan import kept_plan
 from tests.fakes.memory_job_store import MemoryJobStore
 
 SERVICES = ("JobService", "TelemetryService")

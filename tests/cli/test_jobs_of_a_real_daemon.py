@@ -7,7 +7,7 @@ from typing import Any
 from spotwright.adapters.store.sql_store import open_store
 from spotwright.client import Client
 from spotwright.domain.job_run import Progress
-from tests.adapters.grpc.example_plan import kept_plan
+from tests.adapters.grpc.planning.example_plan import kept_plan
 from tests.cli.command import printed_json, spotwright
 from tests.cli.live_command import running, wait_for
 from tests.daemon_process import DaemonProcess, running_daemon

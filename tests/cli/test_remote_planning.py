@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spotwright.adapters.grpc.workers import SEARCH
+from spotwright.adapters.grpc.planning.workers import SEARCH
 from tests.cli.command import SPOTWRIGHT, clean_environment, spotwright, spotwright_here
 from tests.cli.small_job import EXAMPLES, small_job
 from tests.served_planner import ServedPlanner, served_planner

@@ -10,7 +10,7 @@ from spotwright.adapters.store.sql_store import open_store
 from spotwright.client import Client
 from spotwright.domain.job_run import JobRun
 from spotwright.usecases.control_jobs import ControlTimes
-from tests.adapters.grpc.example_plan import kept_plan
+from tests.adapters.grpc.planning.example_plan import kept_plan
 from tests.cli.live_command import running, wait_for
 from tests.daemon_process import running_daemon
 from tests.postgres_server import PostgresServer, postgres_server

@@ -6,7 +6,7 @@ import pytest
 from spotwright.client import AioClient
 from spotwright.domain.access import AccessRole
 from spotwright.domain.errors import DaemonUnavailableError, NotAllowedError
-from tests.adapters.grpc.guarded_server import World, make_folder, play
+from tests.adapters.grpc.access.guarded_server import World, make_folder, play
 
 
 @pytest.fixture(scope="module")

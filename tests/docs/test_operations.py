@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from spotwright.adapters.grpc.agent_sessions import MAX_UNACKED_BATCHES
-from spotwright.adapters.grpc.batch_reader import MAX_BATCH_BYTES
-from spotwright.adapters.grpc.credentials import ServerLimits
-from spotwright.adapters.grpc.rate_limit import DEFAULT_RATES, CallKind
+from spotwright.adapters.grpc.access.credentials import ServerLimits
+from spotwright.adapters.grpc.access.rate_limit import DEFAULT_RATES, CallKind
+from spotwright.adapters.grpc.telemetry.agent_sessions import MAX_UNACKED_BATCHES
+from spotwright.adapters.grpc.telemetry.batch_reader import MAX_BATCH_BYTES
 from spotwright.adapters.processes.pool import Lane
 from spotwright.usecases.control_jobs import ControlTimes
 from spotwright.usecases.keep_house import HouseRules

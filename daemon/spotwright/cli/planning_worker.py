@@ -12,7 +12,7 @@ import spotwright.adapters.terraform.variables
 import spotwright.usecases.compare_fleets
 import spotwright.usecases.compare_rivals
 import spotwright.usecases.predict_configurations  # noqa: F401
-from spotwright.adapters.grpc.answers import Answers
+from spotwright.adapters.grpc.planning.answers import Answers
 from spotwright.adapters.processes.worker import Control, Handler
 from spotwright.cli.config import read_config
 from spotwright.cli.daemon.structured_log import set_up_logging

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import grpc
 from google.protobuf.message import DecodeError
 
-from spotwright.adapters.grpc.callers import current_principal
+from spotwright.adapters.grpc.access.callers import current_principal
 from spotwright.adapters.grpc.errors import StatusError, abort, make_status, status_of
 from spotwright.domain.access import Principal
 from spotwright.domain.errors import BadInputError, SpotwrightError

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 
 from spotwright.adapters.processes.frames import HEAD_BYTES, Frame, Kind, decode_head, encode
@@ -26,23 +27,19 @@ _PR_SET_PDEATHSIG = 1
 class Control:
     """How long a task may take, and whether anybody still wants it."""
 
-    def __init__(self, pool: socket.socket, task: Frame) -> None:
-        self._pool, self._task, self._stopped = pool, task, False
+    def __init__(self, ends_s: float, *, told_to_stop: Callable[[], bool] = lambda: False) -> None:
+        """Set when the answer is due, by the monotonic clock, and who says that nobody waits."""
+        self._ends_s, self._told_to_stop, self._stopped = ends_s, told_to_stop, False
 
     @property
     def left_s(self) -> float:
         """Seconds until the answer is due."""
-        return self._task.ends_s - time.monotonic()
+        return self._ends_s - time.monotonic()
 
     @property
     def stopped(self) -> bool:
-        """Nobody waits for the answer any more.
-
-        Looks at the socket: a thread that listened would have to be woken for each task, too.
-        """
-        while not self._stopped and select.select([self._pool], [], [], 0.0)[0]:
-            frame = _received(self._pool)
-            self._stopped = frame is None or frame.task == self._task.task
+        """Nobody waits for the answer any more."""
+        self._stopped = self._stopped or self._told_to_stop()
         return self._stopped
 
 
@@ -78,8 +75,19 @@ def _handler(target: str) -> Handler:
 def _work(pool: socket.socket, handler: Handler) -> None:
     while (frame := _received(pool)) is not None:
         if frame.kind is Kind.TASK:  # else it would stop one that has ended
-            payload = handler(frame.name, frame.payload, Control(pool, frame))
+            stopping = partial(_told_to_stop, pool, frame.task)
+            control = Control(frame.ends_s, told_to_stop=stopping)
+            payload = handler(frame.name, frame.payload, control)
             pool.sendall(encode(Frame(Kind.DONE, frame.task, payload=payload)))
+
+
+def _told_to_stop(pool: socket.socket, task: int) -> bool:
+    """Look at the socket: a thread that listened would have to be woken for each task, too."""
+    while select.select([pool], [], [], 0.0)[0]:
+        frame = _received(pool)
+        if frame is None or frame.task == task:
+            return True
+    return False
 
 
 def _received(pool: socket.socket) -> Frame | None:

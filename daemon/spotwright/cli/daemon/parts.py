@@ -7,18 +7,22 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from spotwright.adapters.grpc.catalog_service import CatalogService
-from spotwright.adapters.grpc.credentials import ServerLimits, server_credentials, server_options
-from spotwright.adapters.grpc.guard import CallGuard, LoopbackGuard
+from spotwright.adapters.grpc.access.credentials import (
+    ServerLimits,
+    server_credentials,
+    server_options,
+)
+from spotwright.adapters.grpc.access.guard import CallGuard, LoopbackGuard
+from spotwright.adapters.grpc.access.rate_limit import RateLimiter
 from spotwright.adapters.grpc.interceptor import CallInterceptor, Guard
-from spotwright.adapters.grpc.job_service import JobService
-from spotwright.adapters.grpc.job_watch import JobWatches
+from spotwright.adapters.grpc.jobs.job_service import JobService
+from spotwright.adapters.grpc.jobs.job_watch import JobWatches
 from spotwright.adapters.grpc.messages.job import read_planned_run
-from spotwright.adapters.grpc.planner_service import PlannerService
-from spotwright.adapters.grpc.rate_limit import RateLimiter
+from spotwright.adapters.grpc.planning.catalog_service import CatalogService
+from spotwright.adapters.grpc.planning.planner_service import PlannerService
+from spotwright.adapters.grpc.planning.workers import QUICK, SEARCH
 from spotwright.adapters.grpc.server import DaemonServer, Endpoint, Servicers
-from spotwright.adapters.grpc.telemetry_service import TelemetryService
-from spotwright.adapters.grpc.workers import QUICK, SEARCH
+from spotwright.adapters.grpc.telemetry.service import TelemetryService
 from spotwright.adapters.metrics.daemon_metrics import DaemonMetrics
 from spotwright.adapters.metrics.endpoint import MetricsEndpoint
 from spotwright.adapters.metrics.figures import LaneFigures, Sources

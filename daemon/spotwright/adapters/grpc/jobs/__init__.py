@@ -1,0 +1,1 @@
+"""JobService: plans being carried out."""

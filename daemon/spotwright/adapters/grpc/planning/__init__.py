@@ -1,0 +1,1 @@
+"""PlannerService and CatalogService: computed in worker processes."""

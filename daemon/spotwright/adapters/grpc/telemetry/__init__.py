@@ -1,0 +1,1 @@
+"""TelemetryService: from agents into the store, and questions about it."""

@@ -1,0 +1,97 @@
+from dataclasses import replace
+
+import pytest
+
+from spotwright.adapters.grpc.messages.job import (
+    event_from_proto,
+    event_to_proto,
+    job_from_proto,
+    job_to_proto,
+    read_planned_run,
+    report_from_proto,
+    report_to_proto,
+)
+from spotwright.domain.job import Target, TargetKind
+from spotwright.domain.job_run import Event, JobState, Progress
+from spotwright.domain.planned_run import PlannedRun
+from spotwright.usecases.job_report import JobReport, ReportLine
+from tests.adapters.grpc.planning.example_plan import plan_message
+from tests.usecases.example_job_run import START, after, job_run
+
+PENDING = job_run()
+RUNNING = replace(
+    job_run(state=JobState.RUNNING),
+    update_time=after(0.123456),
+    progress=Progress(samples=0.0, loss=-1.5),
+    progress_fraction=0.0,
+    controller="a",
+)
+ENDED = replace(RUNNING, state=JobState.STOPPED, end_time=after(60), progress_fraction=None)
+
+
+@pytest.mark.parametrize("job", [PENDING, RUNNING, ENDED])
+def test_a_job_comes_back_as_it_was_and_nothing_unknown_becomes_zero(job: object) -> None:
+    assert isinstance(job, type(PENDING))
+    assert job_from_proto(job_to_proto(job)) == job
+
+
+def test_an_event_comes_back_as_it_was() -> None:
+    event = Event(time=START, kind="agent-back", text="back", facts={"a": "1"}, sequence=7)
+
+    assert event_from_proto(event_to_proto(event)) == event
+
+
+def test_a_report_comes_back_as_it_was() -> None:
+    lines = (
+        ReportLine(figure="duration_s", planned=0.0, measured=None),
+        ReportLine(figure="elapsed_s", planned=None, measured=0.0),
+    )
+    report = JobReport(job=RUNNING, lines=lines)
+
+    assert report_from_proto(report_to_proto(report)) == report
+
+
+def test_what_a_plan_promises_is_read_from_its_document() -> None:
+    planned = read_planned_run(plan_message().SerializeToString())
+
+    assert planned.step_s == pytest.approx(3.6)
+    assert replace(planned, step_s=3.6) == PlannedRun(
+        target=Target(kind=TargetKind.SAMPLES, value=100_000.0),
+        steps_to_goal=1_000.0,
+        samples_to_goal=100_000.0,
+        duration_s=3600.0,
+        cost_usd=3.60,
+        rent_usd_per_hour=3.60,
+        samples_per_s=27.8,
+        step_s=3.6,
+        deadline_s=7200.0,
+    )
+
+
+def test_what_a_plan_does_not_say_is_not_known() -> None:
+    plan = plan_message()
+    plan.ClearField("target")
+    plan.ClearField("deadline_s")
+    plan.prediction.fleet.nodes[1].ClearField("offer")
+    planned = read_planned_run(plan.SerializeToString())
+
+    assert (planned.target, planned.deadline_s, planned.rent_usd_per_hour) == (None, None, None)
+
+
+def test_functions_are_billed_by_use_and_have_no_rent() -> None:
+    plan = plan_message()
+    plan.prediction.fleet.functions.function_count = 8
+
+    assert read_planned_run(plan.SerializeToString()).rent_usd_per_hour is None
+
+
+def test_the_planned_step_is_the_mean_over_steps_not_over_workers() -> None:
+    plan = plan_message()
+    slow = plan.prediction.groups.add()
+    slow.CopyFrom(plan.prediction.groups[0])
+    slow.step_s = 7.2
+
+    # In 7.2 s the three fast workers make six steps and the three slow ones three.
+    assert read_planned_run(plan.SerializeToString()).step_s == pytest.approx(
+        (6 * 3.6 + 3 * 7.2) / 9
+    )
