@@ -6,17 +6,23 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.daemon.ingest_cases import LoadCase, against, start_load, told_by
 from benchmarks.daemon.served import ServedDaemon
+from benchmarks.planner.jobs import ADVERSARIAL, LARGE, loss_job, within
+from benchmarks.planner.markets import ONE_REGION
 from benchmarks.planner.table import print_table
+from spotwright.adapters.jobfile.write import job_text
 from spotwright.cli.asking import planner_to_ask
 from spotwright.client import Client
 from spotwright.domain.questions import JobDocument, PlannedFleet, PlanQuestion
+from spotwright.domain.workload import Contention, MemoryUse
 from spotwright.usecases.planner_port import Planner
 
 _JOB = Path("examples/resnet50.yaml")
+_DOCUMENT = JobDocument(text=_JOB.read_text(), name=str(_JOB))
 _FLEET = "g4dn.2xlarge*11@use1-az5/spot"
 _CALLS_PER_S = 20.0  # below the 50 that one caller is allowed
 _PREDICT_P50_MS, _PREDICT_P99_MS, _OVERHEAD_MS, _GAP_S = 5.0, 25.0, 20.0, 0.1
@@ -100,25 +106,29 @@ def _in_process() -> Iterator[Planner]:
         yield planner
 
 
-def _document() -> JobDocument:
-    return JobDocument(text=_JOB.read_text(), name=str(_JOB))
+def _long_job() -> JobDocument:
+    """Return a job that the search does not close in minutes."""
+    job = within(loss_job(ADVERSARIAL, LARGE, Contention.QUEUEING), 6 * 3600.0)
+    workload = replace(job.workload, memory=MemoryUse(reserved_bytes=1e6))
+    limits = replace(job.limits, regions=frozenset(ONE_REGION))
+    named = replace(job, name="adversarial", workload=workload, limits=limits)
+    return JobDocument(text=job_text({named.name: named}), name="adversarial")
 
 
 def _predict(planner: Planner) -> None:
-    planner.predict(_document(), _FLEET)
+    planner.predict(_DOCUMENT, _FLEET)
 
 
 def _plan(planner: Planner) -> PlannedFleet:
-    return _planned(planner, PlanQuestion())
+    return _planned(planner, _DOCUMENT, PlanQuestion())
 
 
 def _plan_for(planner: Planner, seconds: float) -> PlannedFleet:
-    """Ask for more exactness than can be had in time."""
-    return _planned(planner, PlanQuestion(gap_fraction=1e-12, time_limit_s=seconds))
+    return _planned(planner, _long_job(), PlanQuestion(time_limit_s=seconds))
 
 
-def _planned(planner: Planner, question: PlanQuestion) -> PlannedFleet:
-    answer = planner.create_plan(_document(), question)
+def _planned(planner: Planner, job: JobDocument, question: PlanQuestion) -> PlannedFleet:
+    answer = planner.create_plan(job, question)
     if not isinstance(answer, PlannedFleet):
         raise TypeError(f"the example has no plan: {answer}")
     return answer
