@@ -19,7 +19,7 @@ from spotwright.adapters.store.sql_store import open_store
 from spotwright.v1 import catalog_pb2_grpc, planner_pb2_grpc
 from tests.adapters.grpc.jobs.job_daemon import OpenGuard
 
-WORKER = "spotwright.cli.planning_worker:make_handler"
+WORKER = "spotwright.cli.daemon.planning_worker:make_handler"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

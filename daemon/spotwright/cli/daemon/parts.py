@@ -39,7 +39,7 @@ from spotwright.usecases.keep_house import HouseReport, HouseRules, keep_house
 from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.usecases.record_telemetry import TelemetryWriter
 
-_WORKER = "spotwright.cli.planning_worker:make_handler"
+_WORKER = "spotwright.cli.daemon.planning_worker:make_handler"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

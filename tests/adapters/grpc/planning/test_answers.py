@@ -13,7 +13,7 @@ from spotwright.adapters.grpc.errors import StatusError
 from spotwright.adapters.grpc.planning.answers import METHODS, Answers
 from spotwright.adapters.grpc.planning.replies import response_of
 from spotwright.adapters.processes.worker import Control, Handler
-from spotwright.cli.planning_worker import TaskWatch, make_handler
+from spotwright.cli.daemon.planning_worker import TaskWatch, make_handler
 from spotwright.v1 import catalog_pb2, planner_pb2
 from tests.cli.small_job import EXAMPLES
 
