@@ -1,5 +1,6 @@
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -250,10 +251,31 @@ def test_a_pool_closed_while_it_starts_leaves_no_process() -> None:
         async with opened_pool(process_count=2):
             pass
 
+    before = children()
     asyncio.run(test())
 
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
-    assert not any(is_alive(int(child)) for child in children)
+    assert children() <= before
+
+
+def children() -> set[int]:
+    listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
+    return {int(child) for child in listed if is_alive(int(child))}
+
+
+def test_a_process_that_cannot_be_made_is_tried_again() -> None:
+    async def test() -> bytes:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        open_now = len(os.listdir("/proc/self/fd"))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (open_now + 1, hard))
+        async with opened_pool() as pool:
+            try:
+                with pytest.raises(WorkerDiedError, match="no worker could be started"):
+                    await pool.run("echo", b"first", lane="only")
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            return await pool.run("echo", b"second", lane="only")
+
+    assert asyncio.run(test()) == b"second"
 
 
 def test_processes_end_with_a_pool_that_is_killed() -> None:

@@ -41,13 +41,18 @@ class Worker:
         """Start a process; it gets ready by itself."""
         ours, theirs = socket.socketpair()
         arguments = (str(theirs.fileno()), target, str(niceness))
-        with theirs:
+        try:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", "spotwright.adapters.processes.worker", *arguments),
                 stdin=DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 env=None if environment is None else {**os.environ, **environment},
             )
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
         ours.setblocking(False)
         return cls(process, *await asyncio.open_connection(sock=ours))
 

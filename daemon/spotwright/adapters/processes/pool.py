@@ -154,8 +154,10 @@ class _Line:
 
     async def _taken(self, time_limit_s: float) -> Worker:
         """Return a process that is free, in the order of asking."""
-        if self._idle:
-            return self._idle.popleft()
+        while self._idle:
+            worker = self._idle.popleft()
+            if not worker.gone.done():
+                return worker
         if self._closed or self.waiting_count >= self._lane.max_waiting:
             raise self._busy()
         waiting: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
@@ -188,17 +190,24 @@ class _Line:
     async def _keep_one(self) -> None:
         """Keep one process alive, with another when it dies."""
         while True:
-            worker = await asyncio.shield(self._started())
             try:
-                await worker.ready
-                self.warm.set()
-                self._free(worker)
-                await asyncio.shield(worker.gone)
-            except WorkerDiedError as error:
+                await self._see_one_through()
+            except (WorkerDiedError, OSError) as error:  # no memory, no more processes, no files
                 _log.exception("a worker did not start", extra={"lane": self._name})
-                self._fail_waiting(error)
+                self._fail_waiting(WorkerDiedError(f"no worker could be started: {error}"))
                 await asyncio.sleep(_RESTART_PAUSE_S)
-            self._workers.discard(worker)
+
+    async def _see_one_through(self) -> None:
+        """Start a process and have it work until it is gone."""
+        worker = await asyncio.shield(self._started())
+        try:
+            await worker.ready
+            self.warm.set()
+            self._free(worker)
+            await asyncio.shield(worker.gone)
+        finally:
+            if worker.gone.done():  # else the lane is closing, and whoever closes it sees to it
+                self._workers.discard(worker)
             with contextlib.suppress(ValueError):
                 self._idle.remove(worker)
 
