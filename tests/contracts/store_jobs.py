@@ -8,7 +8,7 @@ import pytest
 
 from spotwright.domain.errors import NotFoundError
 from spotwright.domain.job_run import JobRun, JobState, NewEvent, Progress
-from spotwright.usecases.store_ports import PageStart, Store
+from spotwright.usecases.store_ports import Lease, PageStart, Store
 from tests.contracts.store_values import TIME, happened, in_threads, new_job, new_plan, unused
 
 
@@ -96,6 +96,24 @@ class JobStoreContract:
         assert store.job(job.job_id).progress.steps == 60.0
         events = store.events(job.job_id, limit=1000)
         assert [event.sequence for event in events] == list(range(1, 61))
+
+    def test_a_change_under_a_lease_is_made_by_its_owner_alone(
+        self, store: Store, other: Store
+    ) -> None:
+        job, lease = store.add_job(new_job(), []), unused("lease")
+        other.acquire_lease(lease, "b", ttl_s=60)
+
+        before = store.change_job(job.job_id, _stopped, under=Lease(lease, "a"))
+        after = store.change_job(job.job_id, _stopped, under=Lease(lease, "b"))
+
+        assert (before.state, after.state) == (JobState.PENDING, JobState.STOPPED)
+        assert len(store.events(job.job_id, limit=9)) == 1
+
+    def test_a_change_under_a_lease_that_ran_out_is_not_made(self, store: Store) -> None:
+        job, lease = store.add_job(new_job(), []), unused("lease")
+        store.acquire_lease(lease, "a", ttl_s=-1.0)
+
+        assert store.change_job(job.job_id, _stopped, under=Lease(lease, "a")) == job
 
     def test_pages_of_jobs_hold_each_once_newest_first_with_ties_by_name(
         self, store: Store

@@ -9,7 +9,7 @@ from typing import TypeVar
 from spotwright.domain.errors import NotFoundError
 from spotwright.domain.job_run import Event, JobRun, JobState, NewEvent, PlanRecord
 from spotwright.domain.telemetry import AgentRecord, RollupPart
-from spotwright.usecases.store_ports import PageStart
+from spotwright.usecases.store_ports import Lease, PageStart
 
 T = TypeVar("T")
 
@@ -79,10 +79,13 @@ class MemoryJobStore:
         change: Callable[[JobRun], tuple[JobRun, Sequence[NewEvent]]],
         *,
         request_id: str = "",
+        under: Lease | None = None,
     ) -> JobRun:
         with self._lock:
             job = _found(self._jobs, "job", job_id)
             if request_id in self._requests:
+                return job
+            if under is not None and self.lease_owner(under.name) != under.owner:
                 return job
             changed, events = change(job)
             self._jobs[job_id] = changed

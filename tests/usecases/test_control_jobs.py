@@ -1,11 +1,13 @@
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from spotwright.domain.errors import StoreUnavailableError
-from spotwright.domain.job_run import JobRun, JobState
+from spotwright.domain.job_run import Event, JobRun, JobState
 from spotwright.usecases.control_jobs import ControlTimes, JobControl
 from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.usecases.stop_job import stop_job
@@ -86,7 +88,7 @@ def test_a_replica_that_restarts_goes_on_with_its_jobs_and_logs_nothing() -> Non
     cluster = Cluster()
     cluster.let_pass(5, cluster.replica("a"))
     again = cluster.replica("a")
-    cluster.let_pass(5, again)
+    cluster.let_pass(20, again)
 
     assert again.controlled_jobs == {"job-0"}
     assert len(cluster.told("controller-changed")) == 1
@@ -163,6 +165,35 @@ def test_a_job_that_names_another_controller_than_the_owner_of_its_lease_is_put_
     cluster.let_pass(5, replica)
 
     assert cluster.store.job("job-0").controller == "a"
+
+
+def test_a_replica_held_up_until_its_lease_ran_out_takes_nothing() -> None:
+    cluster = Cluster()
+    slow, quick = cluster.replica("slow"), cluster.replica("quick")
+    read_events = cluster.store.events
+
+    def held_up(*asked: Any, **how: Any) -> Sequence[Event]:
+        """Let the lease run out while the log is read, and the other one take the job."""
+        cluster.store.events = read_events  # type: ignore[method-assign]
+        cluster.now_s += TIMES.lease_ttl_s + 1
+        quick.make_round()
+        return read_events(*asked, **how)
+
+    cluster.store.events = held_up  # type: ignore[method-assign]
+    slow.make_round()
+
+    assert slow.controlled_jobs == frozenset()
+    assert quick.controlled_jobs == {"job-0"}
+    assert cluster.store.job("job-0").controller == "quick"
+    assert [facts["to"] for facts in cluster.told("controller-changed")] == ["quick"]
+
+
+def test_two_replicas_that_were_given_one_name_do_not_share_a_job() -> None:
+    cluster = Cluster()
+    one, other = cluster.replica("a"), cluster.replica("a")
+    cluster.let_pass(30, one, other)
+
+    assert len(one.controlled_jobs) + len(other.controlled_jobs) == 1
 
 
 class FailingStore(MemoryJobStore):

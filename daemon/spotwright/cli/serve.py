@@ -1,5 +1,6 @@
 """`spotwright serve`: the daemon."""
 
+import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,7 +104,7 @@ def serve(
         metrics_per_gpu=metrics_per_gpu,
         history_dir=_history_dir(history, store_url),
         raw_window_s=read_flag("--raw-window", parse_duration_s, raw_window),
-        replica=replica or f"{socket.gethostname()}-{address.port}",
+        replica=replica or _replica_name(address),
         catalog_file=catalog_file,
         as_json=as_json,
     )
@@ -119,6 +120,11 @@ def _address(flag: str, text: str) -> Address:
         return Address.parse(text, least_port=0)
     except BadInputError as error:
         raise BadInputError(f"{flag}: {error}") from error
+
+
+def _replica_name(address: Address) -> str:
+    """Return a name that no other daemon of this host has now."""
+    return f"{socket.gethostname()}-{address.port or f'pid{os.getpid()}'}"
 
 
 def _history_dir(flag: str | None, store_url: str) -> Path | None:

@@ -3,11 +3,13 @@
 Every few seconds each replica looks at the jobs that have not ended and takes or renews the lease
 `job/<id>` of each. Whoever has the lease is the job's controller and follows it. A replica that
 dies renews nothing, so that another one takes over within the lease's time to live and one period.
-One that was only slow can do no harm: it logs nothing for a job whose controller it no longer is.
+One that was only slow can do no harm: it changes a job only while the lease is its own, by the
+store's clock and in the same transaction.
 """
 
 import asyncio
 import logging
+import secrets
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
@@ -20,7 +22,7 @@ from spotwright.domain.telemetry import AgentRecord
 from spotwright.usecases.follow_job import Memory, follow, remember
 from spotwright.usecases.job_ports import ControlStore
 from spotwright.usecases.planned_runs import PlannedRuns
-from spotwright.usecases.store_ports import PageStart
+from spotwright.usecases.store_ports import Lease, PageStart
 
 _log = logging.getLogger(__name__)
 _PAGE = 1000
@@ -53,6 +55,8 @@ class JobControl:
         self._store, self._planned, self._replica = store, planned, replica
         self._clock, self._changed = clock, changed
         self._times = times or ControlTimes()
+        # A part by chance: two replicas that were given one name do not pass for each other.
+        self._owner = f"{replica}/{secrets.token_hex(4)}"
         self._memories: dict[str, Memory] = {}  # of the jobs that this replica controls
         self._is_behind = False  # there are more jobs to take
 
@@ -107,7 +111,7 @@ class JobControl:
             after = PageStart(page[-1].create_time, page[-1].job_id)
 
     def _let_go(self, job_ids: Set[str]) -> None:
-        self._store.release_leases([_lease(job_id) for job_id in job_ids], self._replica)
+        self._store.release_leases([_lease(job_id) for job_id in job_ids], self._owner)
         for job_id in list(job_ids):
             del self._memories[job_id]
 
@@ -136,17 +140,20 @@ class JobControl:
         leases = {_lease(job_id): job_id for job_id in job_ids}
         ttl_s = self._times.lease_ttl_s
         return {
-            leases[name] for name in self._store.acquire_leases(leases, self._replica, ttl_s=ttl_s)
+            leases[name] for name in self._store.acquire_leases(leases, self._owner, ttl_s=ttl_s)
         }
 
     def _take(self, job: JobRun) -> bool:
         """Become the controller of a job whose lease this replica has; tell whether it changed."""
-        self._memories[job.job_id] = self._remembered(job.job_id)
-        if job.controller == self._replica:  # as it was before a restart
-            return False
-        now = self._clock()
-        self._store.change_job(job.job_id, lambda job: self._taken(job, now))
-        return True
+        memory, now = self._remembered(job.job_id), self._clock()
+        changed = job.controller != self._replica  # else it is as it was before a restart
+        if changed:
+            job = self._store.change_job(
+                job.job_id, lambda job: self._taken(job, now), under=self._lease_of(job.job_id)
+            )
+        if job.controller == self._replica:
+            self._memories[job.job_id] = memory
+        return changed and job.controller == self._replica
 
     def _taken(self, job: JobRun, now: datetime) -> tuple[JobRun, Sequence[NewEvent]]:
         if job.state.has_ended:
@@ -202,7 +209,10 @@ class JobControl:
             is_mine = job.controller == self._replica and not job.state.has_ended
             return job, events if is_mine else ()
 
-        self._store.change_job(job_id, logged)
+        self._store.change_job(job_id, logged, under=self._lease_of(job_id))
+
+    def _lease_of(self, job_id: str) -> Lease:
+        return Lease(_lease(job_id), self._owner)
 
     def _agents_by_job(self) -> dict[str, list[AgentRecord]]:
         found: dict[str, list[AgentRecord]] = defaultdict(list)

@@ -46,6 +46,13 @@ class PlanStore(Protocol):
         """Return plans, newest first, ties by plan_id; their documents may be empty."""
 
 
+class Lease(NamedTuple):
+    """Something that is someone's for a while."""
+
+    name: str
+    owner: str
+
+
 class JobStore(Protocol):
     """Jobs and their logs of events."""
 
@@ -70,10 +77,12 @@ class JobStore(Protocol):
         change: Callable[[JobRun], tuple[JobRun, Sequence[NewEvent]]],
         *,
         request_id: str = "",
+        under: Lease | None = None,
     ) -> JobRun:
         """Replace a job by what `change` makes of it, and log events, in one step.
 
-        No other change of the job comes in between. A request that was carried out before changes
+        Nothing changes where the lease `under` which it is done is not its owner's any more. No
+        other change of the job comes in between. A request that was carried out before changes
         nothing. What `change` raises is raised, and nothing is kept.
         """
 
@@ -177,8 +186,8 @@ class Retention(NamedTuple):
 class HistorySource(Protocol):
     """Raw batches on their way into history files, and their end."""
 
-    def oldest_batch_unix_ms(self) -> int | None:
-        """Return when the oldest batch that is kept was received."""
+    def oldest_batch_unix_ms(self, *, since_unix_ms: int = 0) -> int | None:
+        """Return when the oldest batch that is kept was received, of those received since."""
 
     def received_batches(
         self, *, start_unix_ms: int, end_unix_ms: int, after: int = 0, limit: int

@@ -10,10 +10,10 @@ from sqlalchemy import Connection, Row, insert, select, update
 from spotwright.adapters.store.plans import comes_after
 from spotwright.adapters.store.requests import claim_request
 from spotwright.adapters.store.store_part import StorePart
-from spotwright.adapters.store.tables import events, jobs
+from spotwright.adapters.store.tables import events, jobs, leases
 from spotwright.domain.errors import NotFoundError
 from spotwright.domain.job_run import Event, JobRun, JobState, NewEvent, Progress
-from spotwright.usecases.store_ports import PageStart
+from spotwright.usecases.store_ports import Lease, PageStart
 
 
 class SqlJobs(StorePart):
@@ -57,10 +57,13 @@ class SqlJobs(StorePart):
         change: Callable[[JobRun], tuple[JobRun, Sequence[NewEvent]]],
         *,
         request_id: str = "",
+        under: Lease | None = None,
     ) -> JobRun:
         """Replace a job by what `change` makes of it, and log events, in one step."""
         with self._database.writing() as connection:
             job = _job(_row(connection, job_id, lock=True))
+            if under is not None and not self._is_held(connection, under):
+                return job
             done = claim_request(
                 self._database,
                 connection,
@@ -76,6 +79,14 @@ class SqlJobs(StorePart):
             )
             append_events(connection, job_id, new_events)
             return changed
+
+    def _is_held(self, connection: Connection, lease: Lease) -> bool:
+        held = select(leases.c.name).where(
+            leases.c.name == lease.name,
+            leases.c.owner == lease.owner,
+            leases.c.expire_unix_s > self._database.now_unix_s,
+        )
+        return connection.execute(held).first() is not None
 
     def events(self, job_id: str, *, after_sequence: int = 0, limit: int) -> Sequence[Event]:
         """Return a job's events, oldest first."""
