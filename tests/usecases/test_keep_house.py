@@ -17,8 +17,9 @@ class _Shelf:
         self.rollups = {10: list(times), 60: list(times)}
         self.largest_chunk = 0
 
-    def oldest_batch_unix_ms(self) -> int | None:
-        return int(min(self.batches) * 1000) if self.batches else None
+    def oldest_batch_unix_ms(self, *, since_unix_ms: int = 0) -> int | None:
+        times = [time * 1000 for time in self.batches if time * 1000 >= since_unix_ms]
+        return int(min(times)) if times else None
 
     def received_batches(
         self, *, start_unix_ms: int, end_unix_ms: int, after: int = 0, limit: int

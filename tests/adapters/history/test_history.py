@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spotwright.adapters.history.read import read
-from spotwright.adapters.history.segments import due_segments, segments_in
+from spotwright.adapters.history.segments import Segment, segments_in, window_at
 from spotwright.adapters.history.write import write_due_segments
 from spotwright.adapters.store.sql_store import open_store
 from spotwright.domain.errors import OutsideWorldError
@@ -191,7 +191,54 @@ def test_importing_the_writer_and_the_reader_does_not_import_pyarrow() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_windows_end_on_whole_multiples_of_their_length() -> None:
-    due = due_segments(first_unix_s=130.5, archived_unix_s=None, due_unix_s=400.0, window_s=100)
+def test_a_window_ends_on_a_whole_multiple_of_its_length_or_where_another_begins() -> None:
+    written = [Segment(60, 130), Segment(160, 400)]
 
-    assert [tuple(segment) for segment in due] == [(100, 200), (200, 300), (300, 400)]
+    assert window_at(150, [], window_s=100) == (100, 200)
+    assert window_at(150, written, window_s=100) == (130, 160)
+    assert window_at(399, written, window_s=100) == (160, 400)
+    assert window_at(400, written, window_s=100) == (400, 500)
+
+
+_DAY_S = 86_400.0
+
+
+def test_a_clock_that_was_a_day_ahead_for_a_while_loses_nothing(url: str, folder: str) -> None:
+    times_s = [float(s) for s in range(0, 3000, 10)]
+    stamps_s = [s + _DAY_S if 500 <= s < 700 else s for s in times_s]
+    seen: set[int] = set()
+    for until_s in (520, 640, 760, 1400, 2900, _DAY_S + 300, _DAY_S + 1500):
+        new = [i for i, s in enumerate(times_s) if s < until_s and i + 1 not in seen]
+        for i in new:
+            _sent(url, [stamps_s[i]], first_sequence=i + 1)
+        if until_s == _DAY_S + 1500:  # in windows that were written a day before
+            _sent(url, [_DAY_S + 510, _DAY_S + 800], first_sequence=len(times_s) + 1)
+        seen |= {i + 1 for i in new}
+        clock_s = until_s + _DAY_S if 500 <= until_s < 700 else until_s
+        archived = _write(url, folder, at_s=clock_s)
+        assert archived.until_unix_s <= START_UNIX_S + clock_s - _MARGIN_S
+        store = open_store(url)
+        before = min(archived.until_unix_s, START_UNIX_S + clock_s - 60)
+        store.prune(Retention(batches_unix_s=before, rollups_unix_s={}), limit=1000)
+        store.close()
+
+    found = [(row.sequence, row.gpu_index) for row in _read(folder, start_s=-10.0)]
+
+    assert len(found) == len(set(found)) == 2 * (len(times_s) + 2)
+
+
+def test_a_batch_of_a_day_ahead_does_not_keep_later_ones_out(url: str, folder: str) -> None:
+    _sent(url, [1.0, _DAY_S])
+    _write(url, folder, at_s=_DAY_S + 600)
+    _sent(url, [301.0, 601.0], first_sequence=3)
+
+    archived = _write(url, folder, at_s=900 + _MARGIN_S)
+
+    assert archived == Archived(START_UNIX_S + 900, segment_count=2, row_count=4)
+    assert {row.sequence for row in _read(folder)} == {1, 2, 3, 4}
+
+
+def test_years_without_a_batch_are_passed_over_at_once(url: str, folder: str) -> None:
+    _sent(url, [1.0 - START_UNIX_S, 1.0])  # a host that started with the clock of 1970
+
+    assert _write(url, folder, at_s=600).segment_count == 2

@@ -42,6 +42,16 @@ def test_between_two_windows_nothing_is_written(tmp_path: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+def test_a_clock_that_was_set_back_does_not_stop_history(tmp_path: Path) -> None:
+    url, folder = f"sqlite:///{tmp_path / 'daemon.db'}", tmp_path / "history"
+    _store(url, _batch())
+    clock = iter([LATER_UNIX_S + 86_400.0, LATER_UNIX_S])
+    writing = HistoryWriting(url, folder, clock=lambda: next(clock))
+    writing()
+
+    assert writing().until_unix_s <= LATER_UNIX_S
+
+
 def _batch() -> v1.Batch:
     sample = v1.HostSample(
         time_unix_ms=RECEIVED_UNIX_S * 1000 + 500, interval_s=1.0, memory_used_bytes=2**40

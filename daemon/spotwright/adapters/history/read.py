@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from spotwright.adapters.history.segments import segments_in
+from spotwright.adapters.history.segments import files_after
 from spotwright.domain.telemetry import SampleRow
 
 
@@ -13,15 +13,14 @@ def read(folder: str, agent_id: str, *, start_unix_ms: int, end_unix_ms: int) ->
     """
     from spotwright.adapters.history.parquet import read_rows  # noqa: PLC0415 - 60 MB of memory
 
-    rows: list[SampleRow] = []
-    for segment in segments_in(Path(folder)):
-        if segment.end_unix_s * 1000 > start_unix_ms:
-            path = Path(folder) / segment.file_name
-            rows += read_rows(
-                path, agent_id=agent_id, start_unix_ms=start_unix_ms, end_unix_ms=end_unix_ms
-            )
+    rows: set[SampleRow] = set()  # a row may stand in two files
+    for path in files_after(Path(folder), unix_s=start_unix_ms / 1000):
+        rows.update(
+            read_rows(path, agent_id=agent_id, start_unix_ms=start_unix_ms, end_unix_ms=end_unix_ms)
+        )
     return sorted(rows, key=_order)
 
 
-def _order(row: SampleRow) -> tuple[int, int]:
-    return row.time_unix_ms, -1 if row.gpu_index is None else row.gpu_index
+def _order(row: SampleRow) -> tuple[int, int, str, int]:
+    gpu_index = -1 if row.gpu_index is None else row.gpu_index
+    return row.time_unix_ms, gpu_index, row.boot_id, row.sequence

@@ -8,8 +8,9 @@ from pathlib import Path
 from spotwright.adapters.history.segments import (
     TEMPORARY_SUFFIX,
     Segment,
-    due_segments,
     segments_in,
+    set_early_ones_aside,
+    window_at,
 )
 from spotwright.domain.errors import OutsideWorldError
 from spotwright.domain.telemetry import SampleRow
@@ -68,19 +69,19 @@ def _write_due(
     due_unix_s: float,
     window_s: int,
 ) -> Archived:
+    set_early_ones_aside(folder, due_unix_s=due_unix_s)
     written = segments_in(folder)
-    until = written[-1].end_unix_s if written else None
-    oldest_ms = source.oldest_batch_unix_ms()
     segment_count = row_count = 0
-    first_unix_s = due_unix_s if oldest_ms is None else oldest_ms / 1000
-    for segment in due_segments(
-        first_unix_s=first_unix_s, archived_unix_s=until, due_unix_s=due_unix_s, window_s=window_s
-    ):
-        rows = _write(source, folder, segment, rows_of)
-        segment_count, row_count = segment_count + (rows > 0), row_count + rows
-        until = segment.end_unix_s
-    reached = int(due_unix_s) // window_s * window_s
-    return Archived(max(until or reached, reached), segment_count, row_count)
+    next_ms = source.oldest_batch_unix_ms()
+    while next_ms is not None:
+        segment = window_at(next_ms // 1000, written, window_s=window_s)
+        if segment.end_unix_s > due_unix_s:
+            break
+        if segment not in written:
+            rows = _write(source, folder, segment, rows_of)
+            segment_count, row_count = segment_count + (rows > 0), row_count + rows
+        next_ms = source.oldest_batch_unix_ms(since_unix_ms=segment.end_unix_s * 1000)
+    return Archived(int(due_unix_s) // window_s * window_s, segment_count, row_count)
 
 
 def _write(source: ClosableHistorySource, folder: Path, segment: Segment, rows_of: RowsOf) -> int:

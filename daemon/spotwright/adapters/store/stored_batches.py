@@ -27,10 +27,12 @@ class SqlStoredBatches(StorePart):
         with self._database.reading() as connection:
             return [_numbered(row) for row in connection.execute(query)]
 
-    def oldest_batch_unix_ms(self) -> int | None:
-        """Return when the oldest batch that is kept was received."""
+    def oldest_batch_unix_ms(self, *, since_unix_ms: int = 0) -> int | None:
+        """Return when the oldest batch that is kept was received, of those received since."""
+        received = batches.c.receive_unix_ms
+        oldest = select(func.min(received)).where(received >= since_unix_ms)
         with self._database.reading() as connection:
-            return connection.execute(select(func.min(batches.c.receive_unix_ms))).scalar()
+            return connection.execute(oldest).scalar()
 
     def received_batches(
         self, *, start_unix_ms: int, end_unix_ms: int, after: int = 0, limit: int

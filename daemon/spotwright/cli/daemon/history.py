@@ -17,13 +17,13 @@ class HistoryWriting:
 
     def __init__(self, store_url: str, folder: Path, *, clock: Callable[[], float]) -> None:
         self._store_url, self._folder, self._clock = store_url, folder, clock
-        self._next_unix_s = 0.0
+        self._last_unix_s = self._next_unix_s = 0.0
         self._archived = Archived(until_unix_s=0.0, segment_count=0, row_count=0)
 
     def __call__(self) -> Archived:
         """Return how far history has come. Blocks while it is written."""
         now_unix_s = self._clock()
-        if now_unix_s < self._next_unix_s:
+        if self._last_unix_s <= now_unix_s < self._next_unix_s:  # else the clock was set back
             return self._archived._replace(segment_count=0, row_count=0)
         write = partial(
             write_due_segments,
@@ -36,5 +36,5 @@ class HistoryWriting:
         # A process for each time: pyarrow's memory is given back between windows.
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
             self._archived = process.submit(write).result()
-        self._next_unix_s = now_unix_s + WINDOW_S / 2
+        self._last_unix_s, self._next_unix_s = now_unix_s, now_unix_s + WINDOW_S / 2
         return self._archived
