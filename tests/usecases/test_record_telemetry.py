@@ -13,10 +13,11 @@ SOON_S = 10.0
 
 
 class Heard:
-    """Notes which batches were said to be stored."""
+    """Notes which batches were said to be stored, and which refused."""
 
     def __init__(self) -> None:
         self.keys: list[BatchKey] = []
+        self.refused: list[tuple[str, int]] = []  # session and sequence
         self._changed = threading.Condition()
 
     def __call__(self, keys: Sequence[BatchKey]) -> None:
@@ -24,19 +25,28 @@ class Heard:
             self.keys += keys
             self._changed.notify()
 
+    def hear_refused(self, session_id: str, key: BatchKey) -> None:
+        with self._changed:
+            self.refused.append((session_id, key.sequence))
+            self._changed.notify()
+
     def wait_for(self, count: int) -> None:
         with self._changed:
             assert self._changed.wait_for(lambda: len(self.keys) >= count, SOON_S)
+
+    def wait_for_refusal(self) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.refused, SOON_S)
 
     @property
     def sequences(self) -> list[int]:
         return [key.sequence for key in self.keys]
 
 
-def received(sequence: int, *, size_bytes: int = 10) -> ReceivedBatch:
+def received(sequence: int, *, size_bytes: int = 10, agent_id: str = "a") -> ReceivedBatch:
     part = RollupPart(start_unix_s=0, host_sample_count=1, gpu_sample_count=8)
     return ReceivedBatch(
-        key=BatchKey("a", "b", sequence),
+        key=BatchKey(agent_id, "b", sequence),
         job_id="",
         receive_unix_ms=0,
         first_unix_ms=0,
@@ -56,7 +66,7 @@ def store() -> MemoryTelemetryStore:
 
 @contextmanager
 def running(writer: TelemetryWriter, heard: Heard) -> Iterator[None]:
-    writer.start(heard)
+    writer.start(heard, heard.hear_refused)
     try:
         yield
     finally:
@@ -122,7 +132,7 @@ def test_stopping_stores_what_waits(store: MemoryTelemetryStore) -> None:
 def test_stopping_gives_up_on_a_store_that_stays_away(store: MemoryTelemetryStore) -> None:
     writer, heard = TelemetryWriter(store, commit_interval_s=0.01), Heard()
     store.fails = True
-    writer.start(heard)
+    writer.start(heard, heard.hear_refused)
     writer.put(received(1), session_id="s")
     _wait_until_failing(writer)
 
@@ -149,22 +159,48 @@ def test_batches_of_a_dropped_session_are_not_stored(store: MemoryTelemetryStore
     assert heard.sequences == [2]
 
 
-def test_a_batch_that_the_store_chokes_on_does_not_stop_the_others() -> None:
-    class Choking(MemoryTelemetryStore):
-        def commit_batches(self, batches: Sequence[ReceivedBatch]) -> Set[BatchKey]:
-            if any(batch.key.sequence == 2 for batch in batches):
-                raise ZeroDivisionError("a fault of the store")
-            return super().commit_batches(batches)
+class Choking(MemoryTelemetryStore):
+    """Cannot keep the second batch of agent `a`."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        for agent_id in ("a", "z"):
+            facts = AgentFacts(agent_id=agent_id, boot_id="b")
+            self.open_session(facts, session_id=f"of {agent_id}", replica="r")
+
+    def commit_batches(self, batches: Sequence[ReceivedBatch]) -> Set[BatchKey]:
+        if any(batch.key[::2] == ("a", 2) for batch in batches):
+            raise ZeroDivisionError("a fault of the store")
+        return super().commit_batches(batches)
+
+
+def test_a_batch_that_the_store_chokes_on_stops_its_session_and_nobody_else() -> None:
     store, heard = Choking(), Heard()
-    store.open_session(AgentFacts(agent_id="a", boot_id="b"), session_id="s", replica="r")
     writer = TelemetryWriter(store, commit_interval_s=60.0)
     with running(writer, heard):
-        for sequence in (1, 2, 3):
-            writer.put(received(sequence), session_id="s")
+        for sequence in range(1, 6):
+            for agent_id in ("a", "z"):
+                writer.put(received(sequence, agent_id=agent_id), session_id=f"of {agent_id}")
 
-    assert heard.sequences == [1, 3]
+    assert [key.sequence for key in heard.keys if key.agent_id == "a"] == [1]
+    assert [key.sequence for key in heard.keys if key.agent_id == "z"] == [1, 2, 3, 4, 5]
+    assert sorted(row.key for row in store.rows) == sorted(heard.keys)
+    assert heard.refused == [("of a", 2)]
     assert writer.figures().refused == 1
+
+
+def test_after_a_refused_batch_nothing_of_its_session_is_stored_until_another_begins() -> None:
+    store, heard = Choking(), Heard()
+    writer = TelemetryWriter(store, commit_interval_s=0.01)
+    with running(writer, heard):
+        writer.put(received(2), session_id="of a")
+        heard.wait_for_refusal()
+        writer.put(received(3), session_id="of a")  # it does not know yet
+        writer.drop("of a")
+        writer.put(received(4), session_id="next of a")
+        heard.wait_for(1)
+
+    assert heard.sequences == [4]
 
 
 def _wait_until_failing(writer: TelemetryWriter) -> None:

@@ -2,6 +2,9 @@
 
 A batch waits at most `commit_interval_s`, one with a notice not at all. While the store cannot
 write, batches wait and nothing is acknowledged; agents then stop by themselves.
+
+An acknowledgement covers everything before it. Of a session with a batch that the store cannot
+keep, nothing that came after that batch is therefore stored.
 """
 
 import logging
@@ -10,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from spotwright.domain.errors import BusyError, StoreUnavailableError
 from spotwright.domain.telemetry import BatchKey, ReceivedBatch
@@ -22,6 +26,7 @@ _RETRY_AFTER_S = 2.0
 COMMIT_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 OnStored = Callable[[Sequence[BatchKey]], None]
+OnRefused = Callable[[str, BatchKey], None]  # the session, and its batch that cannot be kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,11 @@ class WriterFigures:
     store_failing: bool = False
 
 
+class _Waiting(NamedTuple):
+    session_id: str
+    batch: ReceivedBatch
+
+
 class TelemetryWriter:
     """Takes batches from one thread and commits them in another."""
 
@@ -57,18 +67,23 @@ class TelemetryWriter:
         self._store, self._commit_interval_s = store, commit_interval_s
         self._max_queue_bytes, self._max_commit_batches = max_queue_bytes, max_commit_batches
         self._changed = threading.Condition()
-        self._queue: deque[tuple[str, ReceivedBatch]] = deque()
+        self._queue: deque[_Waiting] = deque()
         self._queue_bytes = 0
-        self._dropped: set[str] = set()
+        self._dropped: set[str] = set()  # sessions whose batches in the queue are left
+        self._refused: set[str] = set()  # sessions that nothing more is taken of
         self._urgent = self._stopping = False
         self._give_up = threading.Event()
         self._figures = WriterFigures()
         self._on_stored: OnStored = _nobody
+        self._on_refused: OnRefused = _nobody
         self._thread = threading.Thread(target=self._run, name="telemetry-writer", daemon=True)
 
-    def start(self, on_stored: OnStored) -> None:
-        """Begin; `on_stored` is told, in the writer's thread, which batches are stored for good."""
-        self._on_stored = on_stored
+    def start(self, on_stored: OnStored, on_refused: OnRefused) -> None:
+        """Begin; both are told, in the writer's thread, what became of batches.
+
+        Whoever is told of a refused batch ends its session, and drops it here.
+        """
+        self._on_stored, self._on_refused = on_stored, on_refused
         self._thread.start()
 
     def put(self, batch: ReceivedBatch, *, session_id: str) -> None:
@@ -78,15 +93,18 @@ class TelemetryWriter:
                 raise BusyError(
                     f"{len(self._queue)} batches wait for the store", retry_after_s=_RETRY_AFTER_S
                 )
-            self._queue.append((session_id, batch))
+            if session_id in self._refused:  # it ends as soon as it learns why
+                return
+            self._queue.append(_Waiting(session_id, batch))
             self._queue_bytes += len(batch.document)
             self._urgent = self._urgent or bool(batch.notices)
             if self._urgent or len(self._queue) in (1, self._max_commit_batches):
                 self._changed.notify()
 
     def drop(self, session_id: str) -> None:
-        """Forget the batches of a session that are not being committed yet."""
+        """Forget a session that has ended, and its batches that are not being committed yet."""
         with self._changed:
+            self._refused.discard(session_id)
             if self._queue:
                 self._dropped.add(session_id)
 
@@ -108,10 +126,10 @@ class TelemetryWriter:
             self._thread.join()
 
     def _run(self) -> None:
-        while batches := self._next_batches():
-            self._commit(batches)
+        while waiting := self._next_batches():
+            self._commit(waiting)
 
-    def _next_batches(self) -> list[ReceivedBatch]:
+    def _next_batches(self) -> list[_Waiting]:
         """Wait for batches worth a commit; none: the writer ends."""
         while True:
             with self._changed:
@@ -124,18 +142,19 @@ class TelemetryWriter:
     def _cannot_wait(self) -> bool:
         return self._urgent or self._stopping or len(self._queue) >= self._max_commit_batches
 
-    def _taken(self) -> list[ReceivedBatch]:
+    def _taken(self) -> list[_Waiting]:
         count = min(len(self._queue), self._max_commit_batches)
         taken = [self._queue.popleft() for _ in range(count)]
         self._queue_bytes -= sum(len(batch.document) for _, batch in taken)
-        kept = [batch for session_id, batch in taken if session_id not in self._dropped]
+        kept = [waiting for waiting in taken if waiting.session_id not in self._dropped]
         if not self._queue:
             self._dropped.clear()
             self._urgent = False
         return kept
 
-    def _commit(self, batches: Sequence[ReceivedBatch]) -> None:
-        pause_s = _FIRST_PAUSE_S
+    def _commit(self, waiting: Sequence[_Waiting]) -> set[str]:
+        """Store batches, however long it takes; return the sessions of those that are refused."""
+        pause_s, batches = _FIRST_PAUSE_S, [batch for _, batch in waiting]
         while not self._give_up.is_set():
             try:
                 self._commit_once(batches)
@@ -146,10 +165,10 @@ class TelemetryWriter:
                 batches = [replace(batch, receive_unix_ms=self._unix_ms()) for batch in batches]
             except Exception:
                 _log.exception("a commit failed", extra={"batch_count": len(batches)})
-                self._commit_one_by_one(batches)
-                return
+                break
             else:
-                return
+                return set()
+        return set() if self._give_up.is_set() else self._commit_apart(waiting)
 
     def _unix_ms(self) -> int:
         """Return now: a batch that waited long counts as received when the store takes it.
@@ -165,14 +184,22 @@ class TelemetryWriter:
         self._count(batches, new, time.monotonic() - started_s)
         self._on_stored([batch.key for batch in batches])
 
-    def _commit_one_by_one(self, batches: Sequence[ReceivedBatch]) -> None:
-        """Keep what can be kept, so that one batch the store chokes on does not stop the others."""
-        if len(batches) > 1:
-            for batch in batches:
-                self._commit([batch])
-            return
+    def _commit_apart(self, waiting: Sequence[_Waiting]) -> set[str]:
+        """Keep what can be kept: the batches of others, and those before one that is refused."""
+        if len(waiting) == 1:
+            self._refuse(*waiting[0])
+            return {waiting[0].session_id}
+        half = len(waiting) // 2
+        refused = self._commit(waiting[:half])
+        rest = [each for each in waiting[half:] if each.session_id not in refused]
+        return refused | self._commit(rest) if rest else refused
+
+    def _refuse(self, session_id: str, batch: ReceivedBatch) -> None:
         with self._changed:
+            self._refused.add(session_id)
+            self._dropped.add(session_id)
             self._figures = replace(self._figures, refused=self._figures.refused + 1)
+        self._on_refused(session_id, batch.key)
 
     def _failing(self, problem: StoreUnavailableError) -> None:
         if not self._figures.store_failing:
@@ -204,5 +231,5 @@ def _row_count(batch: ReceivedBatch) -> int:
     return sum(part.gpu_sample_count or part.host_sample_count for part in batch.parts)
 
 
-def _nobody(_: Sequence[BatchKey]) -> None:
+def _nobody(*_: object) -> None:
     """Tell nobody."""

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence, Set
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ import pytest
 
 from spotwright.adapters.grpc.messages.telemetry import corrected_samples
 from spotwright.adapters.store.sql_store import open_store
+from spotwright.domain.telemetry import BatchKey, ReceivedBatch
 from spotwright.v1 import telemetry_pb2 as v1
 from spotwright.v1.telemetry_pb2_grpc import TelemetryServiceStub
 from tests.adapters.grpc.telemetry.telemetry_daemon import (
@@ -237,3 +238,45 @@ def test_a_clock_of_the_daemon_that_jumps_ends_no_session() -> None:
     asyncio.run(asyncio.wait_for(run(), SOON_S * 2))
 
     assert [row.clock_skew_s for row in store.rows] == [0.0, -18_000.0, 18_000.0, 0.0]
+
+
+class ChokingStore(MemoryTelemetryStore):
+    """Cannot keep batch 2."""
+
+    def commit_batches(self, batches: Sequence[ReceivedBatch]) -> Set[BatchKey]:
+        if any(batch.key.sequence == 2 for batch in batches):
+            raise ZeroDivisionError("a fault of the store")
+        return super().commit_batches(batches)
+
+
+def test_a_batch_that_cannot_be_stored_ends_its_session_and_is_never_acknowledged() -> None:
+    store = ChokingStore()
+
+    async def run() -> None:
+        async with telemetry_daemon(store) as daemon, connected(daemon.port) as stub:
+            agent, other = TalkingAgent(stub), TalkingAgent(stub)
+            await agent.hello()
+            await other.hello("z")
+            store.gate.clear()
+            await agent.send(batch(1))
+            await until(lambda: store.commit_count == 1)
+            for sequence in (2, 3, 4):
+                await agent.send(batch(sequence))
+            await other.send(batch(1))
+            await until(lambda: daemon.writer.figures().queue_length == 4)
+            store.gate.set()
+            with pytest.raises(grpc.aio.AioRpcError):
+                while True:
+                    assert (await agent.hear()).ack.sequence == 1
+            code, reason, message = await agent.end()
+            assert (code, reason) == (grpc.StatusCode.INVALID_ARGUMENT, "BATCH_REFUSED")
+            assert "batch 2 of agent a" in message
+            await other.acked_up_to(1)
+            again = TalkingAgent(stub)
+            assert (await again.hello()).last_sequence == 1
+            await again.send(batch(3))
+            await again.acked_up_to(3)
+
+    asyncio.run(run())
+
+    assert [row.key.sequence for row in store.rows if row.key.agent_id == "a"] == [1, 3]

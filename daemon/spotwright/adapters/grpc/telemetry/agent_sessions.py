@@ -234,6 +234,17 @@ def idle_status(agent_id: str, *, idle_s: float) -> status_pb2.Status:
     )
 
 
+def refused_status(key: BatchKey) -> status_pb2.Status:
+    """Return how a session ends with a batch that the store cannot keep."""
+    return make_status(
+        grpc.StatusCode.INVALID_ARGUMENT,
+        f"batch {key.sequence} of agent {key.agent_id} cannot be stored, and neither can what came "
+        "after it; leave this batch out and send the others again",
+        reason="BATCH_REFUSED",
+        facts={"sequence": str(key.sequence)},
+    )
+
+
 def stopping_status() -> status_pb2.Status:
     """Return how sessions end when the daemon does."""
     return make_status(

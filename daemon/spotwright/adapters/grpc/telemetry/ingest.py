@@ -23,6 +23,7 @@ from spotwright.adapters.grpc.telemetry.agent_sessions import (
     AgentSession,
     AgentSessions,
     idle_status,
+    refused_status,
     replaced_status,
     stopping_status,
 )
@@ -93,7 +94,11 @@ class TelemetryIngest:
             with suppress(RuntimeError):  # the loop has ended; agents ask again when they return
                 loop.call_soon_threadsafe(self._stored, keys)
 
-        self._writer.start(on_stored)
+        def on_refused(session_id: str, key: BatchKey) -> None:
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._refused, session_id, key)
+
+        self._writer.start(on_stored, on_refused)
         self._tasks = [
             asyncio.create_task(self._pacer.run()),
             asyncio.create_task(self._again_and_again(self._sweep, self._times.sweep_s)),
@@ -171,7 +176,7 @@ class TelemetryIngest:
     async def _read_all(self, session: AgentSession) -> None:
         try:
             while (request := await _next_request(session)) is not None:
-                if self._stopping:
+                if self._stopping or session.ended.done():  # what it has in the queue is dropped
                     return
                 self._take(session, request)
             session.half_close()
@@ -195,6 +200,12 @@ class TelemetryIngest:
 
     def _stored(self, keys: Sequence[BatchKey]) -> None:
         self._pacer.add(self._sessions.stored(keys))
+
+    def _refused(self, session_id: str, key: BatchKey) -> None:
+        session = self._sessions.get(key.agent_id)
+        if session is not None and session.session_id == session_id:
+            session.end(refused_status(key))
+        self._writer.drop(session_id)
 
     def _close(self, session: AgentSession) -> None:
         """Mark the agent as not connected, after whatever the thread has to do before."""
