@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Dialect,
     Double,
     Engine,
     Insert,
@@ -41,7 +42,6 @@ _PASSING_SQLITE = {
 }
 _READ_ONLY_SQLSTATE = "25006"  # a server that became a stand-by
 _WRITE = "spotwright_write"
-_CONNECT_TIMEOUT_S = 5
 
 
 class Database:
@@ -100,6 +100,23 @@ class Database:
                 yield connection
 
     @contextmanager
+    def changing_tables(self) -> Iterator[Connection]:
+        """Run one transaction as `writing` does, however long its statements take."""
+        with self.writing() as connection:
+            if self.is_sqlite:
+                yield connection
+                return
+            from spotwright.adapters.store.postgres_connection import (  # noqa: PLC0415
+                TimedConnection,
+                without_limits,
+            )
+
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, TimedConnection)
+            with without_limits(driver):
+                yield connection
+
+    @contextmanager
     def _one_writer(self) -> Iterator[None]:
         if self._writer is None:
             yield
@@ -154,13 +171,22 @@ class Database:
         return engine
 
     def _postgres_engine(self) -> Engine:
-        return create_engine(
+        from spotwright.adapters.store.postgres_connection import connect  # noqa: PLC0415 - its driver
+
+        engine = create_engine(
             self._url.set(drivername="postgresql+psycopg"),
             pool_pre_ping=True,  # after the server came back, old connections are not used
             pool_timeout=self._timeout_s,
             hide_parameters=True,  # no hash of a token in a log
-            connect_args={"connect_timeout": _CONNECT_TIMEOUT_S},
         )
+
+        @event.listens_for(engine, "do_connect")
+        def _on_connect(
+            _dialect: Dialect, _entry: ConnectionPoolEntry, arguments: Any, settings: Any
+        ) -> object:
+            return connect(*arguments, **settings)
+
+        return engine
 
 
 def _checked_url(text_of_url: str) -> URL:

@@ -21,7 +21,7 @@ def migrate(database: Database) -> None:
     with database.reading() as connection:
         if schema_version(connection) == HEAD:  # the usual case, without importing Alembic
             return
-    with database.writing() as connection:
+    with database.changing_tables() as connection:
         if not database.is_sqlite:  # there, this transaction is the only one that writes
             connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _LOCK_NUMBER})
         _upgrade(connection, database.name)
