@@ -218,8 +218,14 @@ def test_a_stream_goes_on_while_the_certificate_is_renewed(guarded: Guarded) -> 
 
 
 def test_no_secret_is_in_the_log(guarded: Guarded) -> None:
+    wrong = guarded.tokens["admin"][:-4] + "AAAA"
+    for token in (*guarded.tokens.values(), wrong):
+        for method in (LIST_PLANS, CREATE_PLAN):
+            guarded.code_of(method, file="client", token=token)
+    assert guarded.daemon.events("a caller is not known")
+
     log = "\n".join(guarded.daemon.log)
-    secrets = [token.split("_", 2)[2] for token in guarded.tokens.values()]
+    secrets = [token.split("_", 2)[2] for token in (*guarded.tokens.values(), wrong)]
     for key in guarded.tls.rglob("*.key"):
         secrets += [
             line for line in key.read_text(encoding="ascii").splitlines() if "-" not in line

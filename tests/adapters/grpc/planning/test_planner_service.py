@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import grpc
 import pytest
@@ -90,6 +91,31 @@ def test_the_same_request_again_is_the_same_plan(client: Client, small: JobDocum
 
     assert client.create_plan(small, request_id="again") == first
     assert planned(client.create_plan(small)).plan_id != planned(first).plan_id
+
+
+def test_a_request_name_that_made_another_jobs_plan_is_bad_input(
+    client: Client, small: JobDocument
+) -> None:
+    client.create_plan(small, request_id="taken")
+    other = replace(small, text=small.text + "\n# another\n")
+
+    with pytest.raises(BadInputError, match=r"'taken' made plan p-\w+ of another job"):
+        client.create_plan(other, request_id="taken")
+
+
+@pytest.mark.parametrize("request_id", ["x" * 201, "a\0b"])
+def test_a_request_name_that_no_store_can_keep_is_bad_input(
+    client: Client, small: JobDocument, request_id: str
+) -> None:
+    with pytest.raises(BadInputError, match="request_id"):
+        client.create_plan(small, request_id=request_id)
+
+
+def test_a_search_for_longer_than_others_would_wait_is_bad_input(
+    client: Client, small: JobDocument
+) -> None:
+    with pytest.raises(BadInputError, match="time_limit_s must be at most 3600"):
+        client.create_plan(small, PlanQuestion(time_limit_s=3601.0))
 
 
 def test_the_same_request_at_the_same_time_is_one_search(

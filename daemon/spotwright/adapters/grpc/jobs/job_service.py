@@ -16,6 +16,7 @@ from spotwright.adapters.grpc.messages.job import (
     report_to_proto,
     state_from_proto,
 )
+from spotwright.adapters.grpc.names import checked
 from spotwright.adapters.grpc.pages import page_size_of, start_of, start_token
 from spotwright.domain.access import AccessRole, Principal
 from spotwright.domain.errors import BadInputError, NotAllowedError
@@ -29,7 +30,7 @@ from spotwright.usecases.stop_job import stop_job
 from spotwright.v1 import job_pb2, job_pb2_grpc
 
 _JOBS_PAGE, _EVENTS_PAGE = 50, 100
-_LONGEST_NAME, _LONGEST_REASON = 200, 2000
+_LONGEST_REASON = 2000
 
 
 class JobService(job_pb2_grpc.JobServiceServicer):
@@ -162,15 +163,6 @@ class JobService(job_pb2_grpc.JobServiceServicer):
                 f"agent {agent_id} works for {own or 'no job'} and reports for that alone; it "
                 f"asked to report for {job_id}"
             )
-
-
-def checked(field: str, text: str, *, longest: int = _LONGEST_NAME) -> str:
-    """Return a text that every store can keep, or raise BadInputError."""
-    if len(text) > longest:
-        raise BadInputError(f"{field} has {len(text):,} letters; {longest:,} are the most")
-    if "\x00" in text:
-        raise BadInputError(f"{field} holds a zero byte; leave it out")
-    return text
 
 
 def _state(number: int) -> JobState:

@@ -8,12 +8,15 @@ from datetime import datetime
 
 import grpc
 
+from spotwright.adapters.grpc.access.callers import current_principal
 from spotwright.adapters.grpc.messages.job_document import job_to_proto
 from spotwright.adapters.grpc.messages.plan import STATUSES, summary_to_proto
 from spotwright.adapters.grpc.messages.scalars import time_to_proto
+from spotwright.adapters.grpc.names import checked
 from spotwright.adapters.grpc.pages import page_size_of, start_of, start_token
 from spotwright.adapters.grpc.planning.shared_work import SharedWork
 from spotwright.adapters.grpc.planning.workers import SEARCH, Workers, answered
+from spotwright.domain.errors import BadInputError
 from spotwright.domain.job_run import PlanRecord
 from spotwright.domain.plan import PlanStatus
 from spotwright.domain.questions import JobDocument, PlanSummary
@@ -22,6 +25,7 @@ from spotwright.v1 import planner_pb2 as pb
 from spotwright.v1 import planner_pb2_grpc
 
 _PAGE_SIZE = 50
+_LONGEST_SEARCH_S = 3600.0
 _INFEASIBLE, _FAILED = "infeasible", "failed"
 
 ObservePlan = Callable[[str, float], None]  # how a search ended, and after how many seconds
@@ -68,11 +72,16 @@ class PlannerService(planner_pb2_grpc.PlannerServiceServicer):
         self, request: pb.CreatePlanRequest, context: grpc.aio.ServicerContext
     ) -> pb.CreatePlanResponse:
         """Find the fleet to rent and keep the answer; the same request twice is one search."""
+        if request.time_limit_s > _LONGEST_SEARCH_S:
+            raise BadInputError(
+                f"time_limit_s must be at most {_LONGEST_SEARCH_S:g} on a daemon, which others "
+                f"wait for; got {request.time_limit_s:g}"
+            )
         if not request.request_id:
-            return await self._created(request, context)
-        return await self._searches.run(
-            request.request_id, lambda: self._created_once(request, context)
-        )
+            return await self._created(request, context, key="")
+        # Each caller has names of its own.
+        key = f"{current_principal.get().name}/{checked('request_id', request.request_id)}"
+        return await self._searches.run(key, lambda: self._created_once(request, context, key=key))
 
     async def GetPlan(  # noqa: N802
         self,
@@ -108,15 +117,20 @@ class PlannerService(planner_pb2_grpc.PlannerServiceServicer):
         return pb.RenderTfvarsResponse.FromString(answer)
 
     async def _created_once(
-        self, request: pb.CreatePlanRequest, context: grpc.aio.ServicerContext
+        self, request: pb.CreatePlanRequest, context: grpc.aio.ServicerContext, *, key: str
     ) -> pb.CreatePlanResponse:
-        before = await asyncio.to_thread(self._plans.plan_of_request, request.request_id)
-        if before is not None:
-            return pb.CreatePlanResponse(plan=pb.Plan.FromString(before.document))
-        return await self._created(request, context)
+        before = await asyncio.to_thread(self._plans.plan_of_request, key)
+        if before is None:
+            return await self._created(request, context, key=key)
+        if (before.job_text, before.model) != (request.job.text, request.job.model):
+            raise BadInputError(
+                f"request_id {request.request_id!r} made plan {before.plan_id} of another job; "
+                "choose a new one for each question"
+            )
+        return pb.CreatePlanResponse(plan=pb.Plan.FromString(before.document))
 
     async def _created(
-        self, request: pb.CreatePlanRequest, context: grpc.aio.ServicerContext
+        self, request: pb.CreatePlanRequest, context: grpc.aio.ServicerContext, *, key: str
     ) -> pb.CreatePlanResponse:
         response = await self._searched(request, context)
         if not response.HasField("plan"):
@@ -136,8 +150,7 @@ class PlannerService(planner_pb2_grpc.PlannerServiceServicer):
             job_path=request.job.name,
             model=request.job.model,
         )
-        request_id = request.request_id
-        kept = await asyncio.to_thread(self._plans.add_plan, record, request_id=request_id)
+        kept = await asyncio.to_thread(self._plans.add_plan, record, request_id=key)
         return pb.CreatePlanResponse(plan=pb.Plan.FromString(kept.document))
 
     async def _searched(

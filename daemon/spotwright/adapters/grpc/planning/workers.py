@@ -12,6 +12,7 @@ from spotwright.domain.errors import BadInputError
 
 QUICK, SEARCH = "quick", "search"  # what is answered at once, and what may take long
 _QUICK_TIME_S = 20.0  # after which what should be quick is ended
+_QUICK_WAIT_S = 10.0  # for a process; half of the above, so that what is ended has run for long
 _MARGIN_S = 0.5  # in which an answer is kept and travels, before its caller gives up
 
 
@@ -36,12 +37,17 @@ async def answered(
 
     Raises:
         StatusError: what the worker complains of.
+        BusyError: no process is free in time.
         BadInputError: it takes so long that others would have to wait for it.
     """
+    most_s = _QUICK_WAIT_S if lane == QUICK else math.inf
     try:
         async with asyncio.timeout(_QUICK_TIME_S if lane == QUICK else None):
             reply = await workers.run(
-                method, request.SerializeToString(), lane=lane, time_limit_s=time_left_s(context)
+                method,
+                request.SerializeToString(),
+                lane=lane,
+                time_limit_s=min(most_s, time_left_s(context)),
             )
     except TimeoutError:
         raise BadInputError(
