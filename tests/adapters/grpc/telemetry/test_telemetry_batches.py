@@ -195,6 +195,7 @@ BAD = [
     (one(samples=[sample()] * 601), "batch.samples has 601 entries, at most 600"),
     (one(samples=[sample(gpus=[v1.GpuSample()] * 65)]), "gpus has 65 entries, at most 64"),
     (one(dropped_sample_count=-1), "batch.dropped_sample_count"),
+    (one(dropped_sample_count=10**12 + 1), "from 0 to 1,000,000,000,000, got 1000000000001"),
     (one(notices=[v1.Notice(time_unix_ms=NOW_MS)]), "batch.notices.kind"),
     (one(notices=[v1.Notice(kind=v1.NOTICE_KIND_HINT)]), "batch.notices.time_unix_ms is 0"),
     (

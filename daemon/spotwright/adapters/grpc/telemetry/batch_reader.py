@@ -30,6 +30,7 @@ from spotwright.v1 import telemetry_pb2 as v1
 
 MAX_BATCH_BYTES = 256 * 1024
 _MAX_SAMPLES, _MAX_GPUS, _MAX_NOTICES, _MAX_FAULTS = 600, 64, 16, 64
+_MAX_DROPPED = 10**12  # sums of these fit into the 64 bits of a database
 _MAX_TEXT = 1_000  # characters of what a cloud said, or of a problem
 _LEFT_ALONE_MS = 2_000
 _FIRST_UNIX_MS, _LAST_UNIX_MS = 946_684_800_000, 4_102_444_800_000  # the years 2000 and 2100
@@ -82,9 +83,10 @@ def _check_sizes(batch: v1.Batch, byte_count: int) -> None:
     _at_most("batch.samples", len(batch.samples), _MAX_SAMPLES)
     _at_most("batch.notices", len(batch.notices), _MAX_NOTICES)
     _at_most("batch.faults", len(batch.faults), _MAX_FAULTS)
-    if batch.dropped_sample_count < 0:
+    if not 0 <= batch.dropped_sample_count <= _MAX_DROPPED:
         raise BadInputError(
-            f"batch.dropped_sample_count must not be negative, got {batch.dropped_sample_count}"
+            f"batch.dropped_sample_count must be from 0 to {_MAX_DROPPED:,}, "
+            f"got {batch.dropped_sample_count}"
         )
     for number, fault in enumerate(batch.faults):
         _check_text(f"batch.faults[{number}].collector", fault.collector)
