@@ -1,10 +1,11 @@
 import threading
-from collections.abc import Iterator, Sequence, Set
+import time
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 
 import pytest
 
-from spotwright.domain.errors import BusyError
+from spotwright.domain.errors import BusyError, StoreUnavailableError
 from spotwright.domain.telemetry import AgentFacts, BatchKey, ReceivedBatch, RollupPart
 from spotwright.usecases.record_telemetry import TelemetryWriter
 from tests.fakes.memory_telemetry_store import MemoryTelemetryStore
@@ -43,12 +44,14 @@ class Heard:
         return [key.sequence for key in self.keys]
 
 
-def received(sequence: int, *, size_bytes: int = 10, agent_id: str = "a") -> ReceivedBatch:
+def received(
+    sequence: int, *, size_bytes: int = 10, agent_id: str = "a", receive_unix_ms: int = 0
+) -> ReceivedBatch:
     part = RollupPart(start_unix_s=0, host_sample_count=1, gpu_sample_count=8)
     return ReceivedBatch(
         key=BatchKey(agent_id, "b", sequence),
         job_id="",
-        receive_unix_ms=0,
+        receive_unix_ms=receive_unix_ms,
         first_unix_ms=0,
         last_unix_ms=0,
         clock_skew_s=0.0,
@@ -112,13 +115,49 @@ def test_a_store_that_comes_back_gets_everything_that_waited(store: MemoryTeleme
     with running(writer, heard):
         writer.put(received(1), session_id="s")
         writer.put(received(2), session_id="s")
-        _wait_until_failing(writer)
+        _wait_until(lambda: writer.figures().store_failing)
         assert not heard.keys
         store.fails = False
         heard.wait_for(2)
 
     assert not writer.figures().store_failing
     assert [row.key.sequence for row in store.rows] == [1, 2]
+
+
+def test_a_batch_that_waited_long_counts_as_received_when_it_is_stored(
+    store: MemoryTelemetryStore,
+) -> None:
+    now_s = [1_000.0]
+    writer = TelemetryWriter(store, commit_interval_s=0.01, clock=lambda: now_s[0])
+    heard = Heard()
+    store.gate.clear()
+    with running(writer, heard):
+        writer.put(received(1, receive_unix_ms=1_000_000), session_id="s")
+        _wait_until(lambda: store.commit_count == 1)
+        writer.put(received(2, receive_unix_ms=1_000_000), session_id="s")
+        writer.put(received(3, receive_unix_ms=1_058_000), session_id="s")
+        now_s[0] = 1_060.0
+        store.gate.set()
+        heard.wait_for(3)
+
+    assert [row.receive_unix_ms for row in store.rows] == [1_000_000, 1_060_000, 1_058_000]
+
+
+def test_batches_that_a_store_comes_back_to_count_as_received_then(
+    store: MemoryTelemetryStore,
+) -> None:
+    now_s = [1_000.0]
+    writer = TelemetryWriter(store, commit_interval_s=0.01, clock=lambda: now_s[0])
+    heard = Heard()
+    store.fails = True
+    with running(writer, heard):
+        writer.put(received(1, receive_unix_ms=1_000_000), session_id="s")
+        _wait_until(lambda: writer.figures().store_failing)
+        now_s[0] = 1_060.0
+        store.fails = False
+        heard.wait_for(1)
+
+    assert [row.receive_unix_ms for row in store.rows] == [1_060_000]
 
 
 def test_stopping_stores_what_waits(store: MemoryTelemetryStore) -> None:
@@ -134,7 +173,7 @@ def test_stopping_gives_up_on_a_store_that_stays_away(store: MemoryTelemetryStor
     store.fails = True
     writer.start(heard, heard.hear_refused)
     writer.put(received(1), session_id="s")
-    _wait_until_failing(writer)
+    _wait_until(lambda: writer.figures().store_failing)
 
     writer.stop(flush_s=0.05)
 
@@ -164,11 +203,14 @@ class Choking(MemoryTelemetryStore):
 
     def __init__(self) -> None:
         super().__init__()
+        self.away = False
         for agent_id in ("a", "z"):
             facts = AgentFacts(agent_id=agent_id, boot_id="b")
             self.open_session(facts, session_id=f"of {agent_id}", replica="r")
 
     def commit_batches(self, batches: Sequence[ReceivedBatch]) -> Set[BatchKey]:
+        if self.away:
+            raise StoreUnavailableError("the store is away")
         if any(batch.key[::2] == ("a", 2) for batch in batches):
             raise ZeroDivisionError("a fault of the store")
         return super().commit_batches(batches)
@@ -203,7 +245,21 @@ def test_after_a_refused_batch_nothing_of_its_session_is_stored_until_another_be
     assert heard.sequences == [4]
 
 
-def _wait_until_failing(writer: TelemetryWriter) -> None:
-    pause = threading.Event()
-    while not writer.figures().store_failing:
+def test_a_store_that_comes_back_and_refuses_is_not_failing_any_more() -> None:
+    store, heard = Choking(), Heard()
+    writer = TelemetryWriter(store, commit_interval_s=0.01)
+    store.away = True
+    with running(writer, heard):
+        writer.put(received(2), session_id="of a")
+        _wait_until(lambda: writer.figures().store_failing)
+        store.away = False
+        heard.wait_for_refusal()
+
+        assert not writer.figures().store_failing
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    pause, end_s = threading.Event(), time.monotonic() + SOON_S
+    while not condition():
+        assert time.monotonic() < end_s
         pause.wait(0.01)

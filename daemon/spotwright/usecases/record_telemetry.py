@@ -23,6 +23,7 @@ _log = logging.getLogger(__name__)
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
 _RETRY_AFTER_S = 2.0
+_RECENT_MS = 5_000  # history waits longer before it writes a window
 COMMIT_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 OnStored = Callable[[Sequence[BatchKey]], None]
@@ -162,7 +163,6 @@ class TelemetryWriter:
                 self._failing(problem)
                 self._give_up.wait(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-                batches = [replace(batch, receive_unix_ms=self._unix_ms()) for batch in batches]
             except Exception:
                 _log.exception("a commit failed", extra={"batch_count": len(batches)})
                 break
@@ -170,17 +170,24 @@ class TelemetryWriter:
                 return set()
         return set() if self._give_up.is_set() else self._commit_apart(waiting)
 
-    def _unix_ms(self) -> int:
-        """Return now: a batch that waited long counts as received when the store takes it.
+    def _stamped(self, batches: Sequence[ReceivedBatch]) -> Sequence[ReceivedBatch]:
+        """Have batches that waited long count as received now that the store may take them.
 
         History is written by time of receipt, and what were to appear in a window that is written
         already would not be in it.
         """
-        return int(self._clock() * 1000)
+        now_ms = int(self._clock() * 1000)
+        oldest_ms = now_ms - _RECENT_MS
+        if all(batch.receive_unix_ms >= oldest_ms for batch in batches):
+            return batches
+        return [
+            replace(batch, receive_unix_ms=now_ms) if batch.receive_unix_ms < oldest_ms else batch
+            for batch in batches
+        ]
 
     def _commit_once(self, batches: Sequence[ReceivedBatch]) -> None:
         started_s = time.monotonic()
-        new = self._store.commit_batches(batches)
+        new = self._store.commit_batches(self._stamped(batches))
         self._count(batches, new, time.monotonic() - started_s)
         self._on_stored([batch.key for batch in batches])
 
@@ -198,7 +205,9 @@ class TelemetryWriter:
         with self._changed:
             self._refused.add(session_id)
             self._dropped.add(session_id)
-            self._figures = replace(self._figures, refused=self._figures.refused + 1)
+            self._figures = replace(  # a store that refuses answers
+                self._figures, refused=self._figures.refused + 1, store_failing=False
+            )
         self._on_refused(session_id, batch.key)
 
     def _failing(self, problem: StoreUnavailableError) -> None:
