@@ -44,11 +44,11 @@ class AgentSession:
         self._received = self._stored = self._acked = 0
         self._unacked: deque[int] = deque()  # sequences, rising
         self._half_closed = self._urgent = False
-        self._commands: deque[v1.Command] = deque()
+        self._to_say: deque[v1.SessionResponse] = deque()  # besides acknowledgements
         self._writing: asyncio.Task[None] | None = None
 
-    async def welcome(self, last_sequence: int, *, max_batch_bytes: int, unix_ms: int) -> None:
-        """Answer hello."""
+    def welcome(self, last_sequence: int, *, max_batch_bytes: int, unix_ms: int) -> None:
+        """Answer hello, without waiting for an agent that does not read."""
         self._received = self._stored = self._acked = last_sequence
         welcome = v1.Welcome(
             last_sequence=last_sequence,
@@ -57,7 +57,7 @@ class AgentSession:
             server_time_unix_ms=unix_ms,
             sampling=self.sampling,
         )
-        await self._context.write(v1.SessionResponse(welcome=welcome))
+        self._say(v1.SessionResponse(welcome=welcome))
 
     async def read(self) -> v1.SessionRequest | None:
         """Return what the agent says next; None: it has said everything."""
@@ -125,8 +125,7 @@ class AgentSession:
         """Give the agent something to do."""
         if command.WhichOneof("action") == "set_sampling":
             self.sampling = command.set_sampling
-        self._commands.append(command)
-        self._write()
+        self._say(v1.SessionResponse(command=command))
 
     def end(self, status: status_pb2.Status) -> None:
         """End the session with a status."""
@@ -147,21 +146,25 @@ class AgentSession:
         if self._writing is not None:
             self._writing.cancel()
 
+    def _say(self, response: v1.SessionResponse) -> None:
+        self._to_say.append(response)
+        self._write()
+
     def _write(self) -> None:
         if (self._writing is None or self._writing.done()) and not self.ended.done():
             self._writing = asyncio.create_task(self._write_all())
 
     async def _write_all(self) -> None:
         try:
-            while self._commands or self.has_ack:
+            while self._to_say or self.has_ack:
                 await self._context.write(self._next_response())
         except (asyncio.InvalidStateError, grpc.aio.UsageError, grpc.aio.BaseError):
             return  # the stream is gone, and whoever reads from it learns so
         self._end_when_done()
 
     def _next_response(self) -> v1.SessionResponse:
-        if self._commands:
-            return v1.SessionResponse(command=self._commands.popleft())
+        if self._to_say:
+            return self._to_say.popleft()
         self._acked = self._stored
         while self._unacked and self._unacked[0] <= self._acked:
             self._unacked.popleft()
@@ -169,8 +172,8 @@ class AgentSession:
         return v1.SessionResponse(ack=v1.Ack(sequence=self._acked))
 
     def _end_when_done(self) -> None:
-        done = self._half_closed and not self._unacked and not self.has_ack
-        if done and not self.ended.done():
+        left = self._unacked or self._to_say or self.has_ack
+        if self._half_closed and not left and not self.ended.done():
             self.ended.set_result(None)
 
 
@@ -230,6 +233,15 @@ def idle_status(agent_id: str, *, idle_s: float) -> status_pb2.Status:
     return make_status(
         grpc.StatusCode.ABORTED,
         f"agent {agent_id} said nothing for {idle_s:.0f} s",
+        reason="SESSION_IDLE",
+    )
+
+
+def no_hello_status(hello_s: float) -> status_pb2.Status:
+    """Return how a call ends on which nobody says who it is."""
+    return make_status(
+        grpc.StatusCode.ABORTED,
+        f"a session must begin with hello, and none came within {hello_s:g} s",
         reason="SESSION_IDLE",
     )
 

@@ -23,6 +23,7 @@ from spotwright.adapters.grpc.telemetry.agent_sessions import (
     AgentSession,
     AgentSessions,
     idle_status,
+    no_hello_status,
     refused_status,
     replaced_status,
     stopping_status,
@@ -50,6 +51,8 @@ class SessionTimes(NamedTuple):
     silent_batches: int = 3  # a session ends after so many that did not come
     silent_extra_s: float = 60.0  # and this
     sweep_s: float = 3.0  # between looks for silent and replaced sessions
+    hello_s: float = 30.0  # a call without hello ends after this
+    close_s: float = 10.0  # how long sessions may take to end when the daemon does
 
 
 class TelemetryIngest:
@@ -70,7 +73,7 @@ class TelemetryIngest:
         self._held: set[AgentSession] = set()  # those that are opening or closing, too
         self._sampling: dict[str, v1.Sampling] = {}  # what agents were told, until the daemon ends
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="telemetry-sessions")
-        self._unclosed: dict[str, str] = {}  # session by agent, where the store could not write
+        self._unclosed: dict[str, str] = {}  # agent by session, where the store could not write
         self._tasks: list[asyncio.Task[None]] = []
         self._command_waits = asyncio.Event()
         self._stopping = False
@@ -122,9 +125,12 @@ class TelemetryIngest:
                 await asyncio.gather(*(session.written() for session in sessions))
         for session in sessions:
             session.end(stopping_status())
-        for session in list(self._held):
-            await session.finished.wait()
-        await asyncio.to_thread(self._thread.shutdown)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._times.close_s):
+                for session in list(self._held):
+                    await session.finished.wait()
+                await self._in_thread(_nothing)  # sessions are closed in the store before it
+        self._thread.shutdown(wait=False)
 
     def command_waits(self) -> None:
         """Say that a command was queued just now."""
@@ -134,7 +140,9 @@ class TelemetryIngest:
         """Hold one agent's session, from hello to its end."""
         if self._stopping:
             raise StatusError(stopping_status())
-        facts = await _hello(context)
+        facts = await self._hello(context)
+        if self._stopping:
+            raise StatusError(stopping_status())
         usual = v1.Sampling(interval_s=self._times.interval_s, batch_s=self._times.batch_s)
         sampling = self._sampling.get(facts.agent_id, usual)
         session = AgentSession(facts, context, sampling=sampling)
@@ -149,6 +157,13 @@ class TelemetryIngest:
             self._held.discard(session)
             session.finished.set()
 
+    async def _hello(self, context: grpc.aio.ServicerContext) -> AgentFacts:
+        try:
+            async with asyncio.timeout(self._times.hello_s):
+                return await _hello(context)
+        except TimeoutError:
+            raise StatusError(no_hello_status(self._times.hello_s)) from None
+
     async def _open(self, session: AgentSession) -> None:
         start = await self._in_thread(
             lambda: self._store.open_session(
@@ -160,7 +175,7 @@ class TelemetryIngest:
         older = self._sessions.add(session)
         if older is not None:
             self._writer.drop(older.session_id)
-        await session.welcome(
+        session.welcome(
             start.last_sequence, max_batch_bytes=MAX_BATCH_BYTES, unix_ms=self._unix_ms()
         )
 
@@ -212,7 +227,8 @@ class TelemetryIngest:
         self._sessions.remove(session)
         agent_id, session_id = session.facts.agent_id, session.session_id
         self._unclosed[session_id] = agent_id
-        self._thread.submit(self._close_in_store, session_id)
+        with suppress(RuntimeError):  # closing did not wait for it; agents look gone after a while
+            self._thread.submit(self._close_in_store, session_id)
 
     def _close_in_store(self, session_id: str) -> None:
         agent_id = self._unclosed.get(session_id)
@@ -288,6 +304,10 @@ class TelemetryIngest:
 
     def _unix_ms(self) -> int:
         return int(self._clock() * 1000)
+
+
+def _nothing() -> None:
+    """Do nothing, after whatever a thread has to do before."""
 
 
 async def _hello(context: grpc.aio.ServicerContext) -> AgentFacts:
