@@ -11,14 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from tests.ports import stable_port
+
 START_S = 60.0  # a shared machine; a quiet one needs one or two
 
 
 class DaemonProcess:
     """`spotwright serve` on a free port of loopback."""
 
-    def __init__(self, folder: Path, *flags: str, listen: str = "127.0.0.1:0") -> None:
-        self.folder, self.flags, self.listen = folder, flags, listen
+    def __init__(self, folder: Path, *flags: str, listen: str | None = None) -> None:
+        self.folder, self.flags = folder, flags
+        self.listen = listen or f"127.0.0.1:{stable_port()}"
         self.told: dict[str, Any] = {}
         self.log: list[str] = []
         self._process: subprocess.Popen[str] | None = None
@@ -40,9 +43,8 @@ class DaemonProcess:
 
     def start(self) -> "DaemonProcess":
         """Start it, at the same address as before, and return when it serves."""
-        listen = self.told.get("listen", self.listen)
         command = [str(Path(sys.executable).with_name("spotwright")), "serve", "--json"]
-        flags = ["--listen", listen, "--metrics", "127.0.0.1:0", *self.flags]
+        flags = ["--listen", self.listen, "--metrics", "127.0.0.1:0", *self.flags]
         if "--store" not in self.flags:
             flags += ["--store", self.store_url]
         self._process = subprocess.Popen(
@@ -112,9 +114,7 @@ class DaemonProcess:
 
 
 @contextmanager
-def running_daemon(
-    folder: Path, *flags: str, listen: str = "127.0.0.1:0"
-) -> Iterator[DaemonProcess]:
+def running_daemon(folder: Path, *flags: str, listen: str | None = None) -> Iterator[DaemonProcess]:
     """Start a daemon and end it, whatever happens in between."""
     daemon = DaemonProcess(folder, *flags, listen=listen)
     try:

@@ -6,7 +6,6 @@ A test that needs one imports the fixtures `postgres_server` and `postgres_url` 
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import psycopg
 import pytest
 
 from tests.outside_tools import require_tool
+from tests.ports import stable_port
 
 _USER = "spotwright"
 _OTHER_USERS = ("postgres", "nobody")  # PostgreSQL refuses to run as root
@@ -32,7 +32,7 @@ class PostgresServer:
         self._as_user = _unprivileged()
         self._folder = Path(tempfile.mkdtemp(prefix="spotwright-postgres-"))
         self._data = self._folder / "data"
-        self.port = _free_port()
+        self.port = stable_port()
         if self._as_user:
             shutil.chown(self._folder, self._as_user[2].split("=")[1])
         self._run(
@@ -92,13 +92,6 @@ def _unprivileged() -> list[str]:
     names = {entry.pw_name for entry in pwd.getpwall()}
     user = next(name for name in _OTHER_USERS if name in names)
     return [str(require_tool("setpriv")), "--clear-groups", f"--reuid={user}", "--"]
-
-
-def _free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.fixture(scope="session")
