@@ -1,8 +1,11 @@
 from collections.abc import Sequence
 
+import pytest
+
+from spotwright.domain.errors import OutsideWorldError
 from spotwright.domain.telemetry import StoredBatch
 from spotwright.usecases.history_ports import Archived
-from spotwright.usecases.keep_house import HouseRules, keep_house
+from spotwright.usecases.keep_house import GoOn, HouseRules, keep_house
 from spotwright.usecases.store_ports import Retention
 
 _NOW = 1_800_000_000.0
@@ -57,7 +60,7 @@ def test_each_kind_is_dropped_by_its_own_age_in_chunks() -> None:
 def test_batches_that_history_has_not_reached_are_not_dropped() -> None:
     shelf, archived = _Shelf(seconds=400), Archived(_NOW - 250, segment_count=2, row_count=9)
 
-    report = keep_house(shelf, now_unix_s=_NOW, rules=_RULES, archive=lambda: archived)
+    report = keep_house(shelf, now_unix_s=_NOW, rules=_RULES, archive=lambda _: archived)
 
     assert min(shelf.batches) == _NOW - 250
     assert min(shelf.rollups[10]) == _NOW - 200
@@ -67,7 +70,7 @@ def test_batches_that_history_has_not_reached_are_not_dropped() -> None:
 def test_history_that_is_ahead_does_not_shorten_the_time_batches_are_kept() -> None:
     shelf, archived = _Shelf(seconds=400), Archived(_NOW - 5, segment_count=0, row_count=0)
 
-    keep_house(shelf, now_unix_s=_NOW, rules=_RULES, archive=lambda: archived)
+    keep_house(shelf, now_unix_s=_NOW, rules=_RULES, archive=lambda _: archived)
 
     assert min(shelf.batches) == _NOW - 100
 
@@ -79,6 +82,29 @@ def test_a_round_ends_after_so_many_chunks_and_says_that_more_is_left() -> None:
     report = keep_house(shelf, now_unix_s=_NOW, rules=rules)
 
     assert (report.dropped_count, report.is_done) == (80, False)
+
+
+def test_a_round_that_is_told_to_stop_ends_between_two_chunks() -> None:
+    shelf, answers = _Shelf(seconds=400), iter([True, True, False])
+    rules = HouseRules(batches_s=100.0, rollups_s={}, chunk_count=40)
+
+    report = keep_house(shelf, now_unix_s=_NOW, rules=rules, go_on=lambda: next(answers))
+
+    assert (report.dropped_count, report.is_done) == (80, False)
+
+
+def test_history_that_cannot_be_written_keeps_batches_and_nothing_else() -> None:
+    shelf = _Shelf(seconds=400)
+
+    def broken(_: GoOn) -> Archived:
+        raise OutsideWorldError("the folder is gone")
+
+    with pytest.raises(OutsideWorldError, match="the folder is gone"):
+        keep_house(shelf, now_unix_s=_NOW, rules=_RULES, archive=broken)
+
+    assert len(shelf.batches) == 400
+    assert min(shelf.rollups[10]) == _NOW - 200
+    assert min(shelf.rollups[60]) == _NOW - 300
 
 
 def test_by_default_batches_stay_half_an_hour_and_rollups_two_and_ninety_days() -> None:

@@ -1,12 +1,14 @@
 """Put telemetry that is old enough into history, and drop what is older still."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spotwright.usecases.history_ports import Archived
 from spotwright.usecases.store_ports import HistorySource, Retention
 
 _DAY_S = 86_400.0
+_NOTHING = Archived(until_unix_s=0.0, segment_count=0, row_count=0)
+GoOn = Callable[[], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,22 +37,41 @@ def keep_house(
     *,
     now_unix_s: float,
     rules: HouseRules | None = None,
-    archive: Callable[[], Archived] | None = None,  # None: history is off
+    archive: Callable[[GoOn], Archived] | None = None,  # None: history is off
+    go_on: GoOn = lambda: True,
 ) -> HouseReport:
     """Do one round.
 
-    `archive` writes the history that is due; batches that it has not reached are not dropped.
+    Args:
+        source: what is kept.
+        now_unix_s: the time.
+        rules: how long it is kept.
+        archive: writes the history that is due; batches that it has not reached are not dropped.
+        go_on: asked again and again; the round ends when it says no.
     """
     rules = rules or HouseRules()
-    archived = None if archive is None else archive()
+    archived, problem = None, None
+    try:
+        archived = None if archive is None else archive(go_on)
+    except Exception as error:  # what is not in history stays; everything else is dropped in time
+        archived, problem = _NOTHING, error
     retention = _retention(rules, now_unix_s, archived)
-    dropped_count = 0
+    report = _prune(source, retention, rules, go_on)
+    if problem is not None:
+        raise problem
+    return replace(report, archived=archived)
+
+
+def _prune(
+    source: HistorySource, retention: Retention, rules: HouseRules, go_on: GoOn
+) -> HouseReport:
+    dropped_count, is_done = 0, False
     for _ in range(rules.max_chunks):
+        if is_done or not go_on():
+            break
         dropped = source.prune(retention, limit=rules.chunk_count)
-        dropped_count += dropped
-        if dropped == 0:
-            return HouseReport(dropped_count=dropped_count, is_done=True, archived=archived)
-    return HouseReport(dropped_count=dropped_count, is_done=False, archived=archived)
+        dropped_count, is_done = dropped_count + dropped, dropped == 0
+    return HouseReport(dropped_count=dropped_count, is_done=is_done, archived=None)
 
 
 def _retention(rules: HouseRules, now_unix_s: float, archived: Archived | None) -> Retention:

@@ -35,7 +35,7 @@ from spotwright.cli.daemon.housekeeping import Housekeeping
 from spotwright.cli.daemon.metric_sources import agent_figures, certificate_days_left, job_counts
 from spotwright.cli.serve import Served
 from spotwright.usecases.control_jobs import JobControl
-from spotwright.usecases.keep_house import HouseReport, HouseRules, keep_house
+from spotwright.usecases.keep_house import GoOn, HouseReport, HouseRules, keep_house
 from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.usecases.record_telemetry import TelemetryWriter
 
@@ -139,13 +139,15 @@ def _exported(asked: Served, metrics: DaemonMetrics, ends: AsyncExitStack) -> st
     return str(replace(asked.metrics, port=endpoint.port))
 
 
-def _keep_house(asked: Served, store: SqlStore) -> Callable[[], HouseReport]:
+def _keep_house(asked: Served, store: SqlStore) -> Callable[[GoOn], HouseReport]:
     """Return what does one round of retention and history."""
     archive = None
     if asked.history_dir is not None:
         archive = HistoryWriting(asked.store_url, asked.history_dir, clock=time.time)
     rules = HouseRules(batches_s=asked.raw_window_s)
-    return lambda: keep_house(store, now_unix_s=time.time(), rules=rules, archive=archive)
+    return lambda go_on: keep_house(
+        store, now_unix_s=time.time(), rules=rules, archive=archive, go_on=go_on
+    )
 
 
 def _lane_figures(pool: WorkerPool, lane: str) -> LaneFigures:

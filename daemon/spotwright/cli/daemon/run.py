@@ -1,7 +1,8 @@
 """The life of a daemon: started in order, ended in reverse, on SIGTERM or Ctrl-C.
 
-The end: no new calls and NOT_SERVING; agents are told to come back later, what they sent is
-committed and acknowledged; searches are cut off; the store is closed last.
+The end: NOT_SERVING; agents are told to come back later, and what they sent is committed and
+acknowledged; jobs and housekeeping are given back; no new calls, those that run get 5 s; planning
+processes end; the store is closed last.
 """
 
 import asyncio
@@ -12,13 +13,15 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from spotwright.adapters.grpc.server import TELEMETRY
 from spotwright.adapters.store.sql_store import open_store
+from spotwright.cli.daemon.background import background, tell_health
 from spotwright.cli.daemon.parts import Parts, build_parts
 from spotwright.cli.daemon.service_notify import ServiceNotify
 from spotwright.cli.serve import Served
@@ -29,7 +32,6 @@ _log = logging.getLogger(__name__)
 
 _CALLS_GRACE_S = 5.0
 _SWITCH_S = 0.0005  # 5 ms is usual: predictions would wait that long for the thread that commits
-_HEALTH_PERIOD_S = 1.0
 
 
 def run_daemon(asked: Served) -> None:
@@ -50,7 +52,7 @@ async def _serve(asked: Served) -> None:
         parts = await ends.enter_async_context(build_parts(asked, store))
         port = await parts.server.start()
         ends.push_async_callback(parts.server.stop, grace_s=_CALLS_GRACE_S)
-        await ends.enter_async_context(_background(parts, notify))
+        await ends.enter_async_context(_beside_the_calls(parts, notify, stopping))
         await parts.server.set_serving(True)
         _favour_the_loop()
         _tell_ready(asked, parts, notify, port)
@@ -86,39 +88,23 @@ def _tell_ready(asked: Served, parts: Parts, notify: ServiceNotify, port: int) -
         print_json(facts, in_one_line=True)
 
 
-@asynccontextmanager
-async def _background(parts: Parts, notify: ServiceNotify) -> AsyncIterator[None]:
-    """Run what goes on beside the calls; one that fails is a fault of ours, and logged as one."""
-    stopping = asyncio.Event()
-    control = asyncio.create_task(parts.control.run(stopping))
-    tasks = [
-        asyncio.create_task(parts.loop_lag.watch()),
-        asyncio.create_task(parts.housekeeping.run()),
-        asyncio.create_task(_tell_health(parts)),
-    ]
+def _beside_the_calls(
+    parts: Parts, notify: ServiceNotify, stopping: asyncio.Event
+) -> AbstractAsyncContextManager[None]:
+    endless = [parts.loop_lag.watch(), _tell_health(parts, stopping)]
     if notify.watchdog_s is not None:
-        tasks.append(asyncio.create_task(_feed_watchdog(notify, notify.watchdog_s / 3)))
-    for task in (control, *tasks):
-        task.add_done_callback(_log_failure)
-    try:
-        yield
-    finally:
-        stopping.set()
-        await control
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        endless.append(_feed_watchdog(notify, notify.watchdog_s / 3))
+    orderly = [parts.control.run(stopping), parts.housekeeping.run(stopping)]
+    return background(stopping, orderly=orderly, endless=endless)
 
 
-async def _tell_health(parts: Parts) -> None:
+async def _tell_health(parts: Parts, stopping: asyncio.Event) -> None:
     """Tell agents and load balancers when telemetry cannot be stored."""
-    failing = False
-    while True:
-        await asyncio.sleep(_HEALTH_PERIOD_S)
-        now_failing = parts.writer.figures().store_failing
-        if now_failing != failing:
-            failing = now_failing
-            await parts.server.set_serving(not failing, only=TELEMETRY)
+    await tell_health(
+        lambda: parts.writer.figures().store_failing,
+        partial(parts.server.set_serving, only=TELEMETRY),
+        stopping=stopping,
+    )
 
 
 async def _feed_watchdog(notify: ServiceNotify, period_s: float) -> None:
@@ -126,11 +112,6 @@ async def _feed_watchdog(notify: ServiceNotify, period_s: float) -> None:
     while True:
         notify.alive()
         await asyncio.sleep(period_s)
-
-
-def _log_failure(task: "asyncio.Task[None]") -> None:
-    if not task.cancelled() and task.exception() is not None:
-        _log.error("a background task failed", exc_info=task.exception())
 
 
 @contextmanager
