@@ -2,6 +2,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -186,6 +187,17 @@ def test_more_bytes_than_may_wait_are_refused(store: MemoryTelemetryStore) -> No
         writer.put(received(1, size_bytes=100), session_id="s")
         with pytest.raises(BusyError, match="1 batches wait"):
             writer.put(received(2), session_id="s")
+
+
+def test_sums_count_among_the_bytes_that_wait(store: MemoryTelemetryStore) -> None:
+    writer, heard = TelemetryWriter(store, commit_interval_s=60.0), Heard()
+    part = RollupPart(start_unix_s=0)
+    with running(writer, heard):
+        writer.put(replace(received(1), parts=(part,) * 100), session_id="s")
+
+        assert writer.figures().queue_bytes > 100_000
+
+    assert writer.figures().queue_bytes == 0
 
 
 def test_batches_of_a_dropped_session_are_not_stored(store: MemoryTelemetryStore) -> None:

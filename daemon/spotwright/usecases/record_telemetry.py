@@ -23,6 +23,7 @@ _log = logging.getLogger(__name__)
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
 _RETRY_AFTER_S = 2.0
+_PART_BYTES = 2_700  # of sums by time with every figure
 _RECENT_MS = 5_000  # history waits longer before it writes a window
 COMMIT_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
@@ -97,7 +98,7 @@ class TelemetryWriter:
             if session_id in self._refused:  # it ends as soon as it learns why
                 return
             self._queue.append(_Waiting(session_id, batch))
-            self._queue_bytes += len(batch.document)
+            self._queue_bytes += _size_bytes(batch)
             self._urgent = self._urgent or bool(batch.notices)
             if self._urgent or len(self._queue) in (1, self._max_commit_batches):
                 self._changed.notify()
@@ -146,7 +147,7 @@ class TelemetryWriter:
     def _taken(self) -> list[_Waiting]:
         count = min(len(self._queue), self._max_commit_batches)
         taken = [self._queue.popleft() for _ in range(count)]
-        self._queue_bytes -= sum(len(batch.document) for _, batch in taken)
+        self._queue_bytes -= sum(_size_bytes(batch) for _, batch in taken)
         kept = [waiting for waiting in taken if waiting.session_id not in self._dropped]
         if not self._queue:
             self._dropped.clear()
@@ -234,6 +235,11 @@ class TelemetryWriter:
                 commit_last_s=seconds,
                 commit_counts=tuple(counts),
             )
+
+
+def _size_bytes(batch: ReceivedBatch) -> int:
+    """Return about how much memory a batch takes while it waits."""
+    return len(batch.document) + _PART_BYTES * len(batch.parts)
 
 
 def _row_count(batch: ReceivedBatch) -> int:

@@ -194,6 +194,11 @@ BAD = [
     (v1.Batch(sequence=1), "batch.send_time_unix_ms is 0"),
     (one(samples=[sample()] * 601), "batch.samples has 601 entries, at most 600"),
     (one(samples=[sample(gpus=[v1.GpuSample()] * 65)]), "gpus has 65 entries, at most 64"),
+    (one(steps=[v1.StepSample()] * 6001), "batch.steps has 6001 entries, at most 6000"),
+    (
+        one(steps=[v1.StepSample(time_unix_ms=NOW_MS - 10_000 * i) for i in range(101)]),
+        "batch.samples and batch.steps are of 101 intervals of 10 s, at most 100",
+    ),
     (one(dropped_sample_count=-1), "batch.dropped_sample_count"),
     (one(dropped_sample_count=10**12 + 1), "from 0 to 1,000,000,000,000, got 1000000000001"),
     (one(notices=[v1.Notice(time_unix_ms=NOW_MS)]), "batch.notices.kind"),
@@ -213,6 +218,14 @@ def test_what_cannot_be_right_is_refused_by_name(message: v1.Batch, problem: str
         read(message)
 
     assert problem in str(refusal.value)
+
+
+def test_as_many_steps_and_intervals_as_are_allowed_are_taken() -> None:
+    steps = [v1.StepSample(time_unix_ms=NOW_MS - 10_000 * (i % 100)) for i in range(6_000)]
+
+    found = read(one(steps=steps))
+
+    assert [part.step_count for part in found.parts] == [60] * 100
 
 
 def test_a_loss_that_diverged_is_taken() -> None:

@@ -29,7 +29,8 @@ from spotwright.domain.telemetry import (
 from spotwright.v1 import telemetry_pb2 as v1
 
 MAX_BATCH_BYTES = 256 * 1024
-_MAX_SAMPLES, _MAX_GPUS, _MAX_NOTICES, _MAX_FAULTS = 600, 64, 16, 64
+MAX_SAMPLES, MAX_STEPS, MAX_INTERVALS = 600, 6_000, 100
+_MAX_GPUS, _MAX_NOTICES, _MAX_FAULTS = 64, 16, 64
 _MAX_DROPPED = 10**12  # sums of these fit into the 64 bits of a database
 _MAX_TEXT = 1_000  # characters of what a cloud said, or of a problem
 _LEFT_ALONE_MS = 2_000
@@ -80,7 +81,8 @@ def _check_sizes(batch: v1.Batch, byte_count: int) -> None:
             f"batch {batch.sequence} has {byte_count:,} bytes, at most {MAX_BATCH_BYTES:,} are "
             "taken; send smaller ones"
         )
-    _at_most("batch.samples", len(batch.samples), _MAX_SAMPLES)
+    _at_most("batch.samples", len(batch.samples), MAX_SAMPLES)
+    _at_most("batch.steps", len(batch.steps), MAX_STEPS)
     _at_most("batch.notices", len(batch.notices), _MAX_NOTICES)
     _at_most("batch.faults", len(batch.faults), _MAX_FAULTS)
     if not 0 <= batch.dropped_sample_count <= _MAX_DROPPED:
@@ -132,9 +134,15 @@ def _bad_time(name: str, unix_ms: int) -> BadInputError:
 def _parts(batch: v1.Batch, skew_ms: int) -> tuple[RollupPart, ...]:
     """Sum up samples and steps by the finest resolution."""
     samples, steps = _by_interval(batch.samples, skew_ms), _by_interval(batch.steps, skew_ms)
+    starts_s = samples.keys() | steps.keys()
+    if len(starts_s) > MAX_INTERVALS:
+        raise BadInputError(
+            f"batch.samples and batch.steps are of {len(starts_s):,} intervals of {_PART_S} s, at "
+            f"most {MAX_INTERVALS} are taken; send them in several batches"
+        )
     return tuple(
         _part(batch, start_s, samples.get(start_s, ()), steps.get(start_s, ()))
-        for start_s in sorted(samples.keys() | steps.keys())
+        for start_s in sorted(starts_s)
     )
 
 
