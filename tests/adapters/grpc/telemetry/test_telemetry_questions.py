@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import grpc
 import pytest
 
-from spotwright.domain.telemetry import AgentFacts, QueuedCommand
+from spotwright.domain.telemetry import AgentFacts, BatchKey, QueuedCommand, ReceivedBatch
 from spotwright.v1 import telemetry_pb2 as v1
 from spotwright.v1.telemetry_pb2_grpc import TelemetryServiceStub
 from tests.adapters.grpc.telemetry.telemetry_daemon import (
@@ -244,6 +244,58 @@ def test_watching_shows_all_agents_first_and_then_those_that_changed() -> None:
             second = await asyncio.wait_for(call.read(), SOON_S)
             assert [(a.facts.agent_id, a.connected) for a in second.agents] == [("x", False)]
             call.cancel()
+
+    asyncio.run(run())
+
+
+def test_watching_tells_when_agents_went_away_with_their_replica() -> None:
+    now_s = [time.time()]
+    store = MemoryTelemetryStore()
+
+    async def run() -> None:
+        async with (
+            telemetry_daemon(store, clock=lambda: now_s[0]) as daemon,
+            connected(daemon.port) as stub,
+        ):
+            know(store, "x")
+            store.commit_batches([_empty_batch("x", receive_unix_ms=int(now_s[0] * 1000))])
+            agent = TalkingAgent(stub)
+            await agent.hello("mine")
+            call = stub.WatchAgents(v1.WatchAgentsRequest(interval_s=0.1))
+            first = await asyncio.wait_for(call.read(), SOON_S)
+            assert [a.connected for a in first.agents] == [True, True]
+            now_s[0] += 301.0
+            second = await asyncio.wait_for(call.read(), SOON_S)
+            assert [(a.facts.agent_id, a.connected) for a in second.agents] == [("x", False)]
+            call.cancel()
+
+    asyncio.run(run())
+
+
+def _empty_batch(agent_id: str, *, receive_unix_ms: int) -> ReceivedBatch:
+    return ReceivedBatch(
+        key=BatchKey(agent_id, "b", 1),
+        job_id="",
+        receive_unix_ms=receive_unix_ms,
+        first_unix_ms=receive_unix_ms,
+        last_unix_ms=receive_unix_ms,
+        clock_skew_s=0.0,
+        document=b"",
+        parts=(),
+    )
+
+
+def test_an_agent_that_sent_nothing_is_connected_only_where_its_session_is_open_here() -> None:
+    async def run() -> None:
+        async with scene() as here:
+            know(here.store, "of a replica that died")
+            agent = TalkingAgent(here.stub)
+            await agent.hello("mine")
+            found = (await here.stub.ListAgents(v1.ListAgentsRequest())).agents
+            assert [(a.facts.agent_id, a.connected) for a in found] == [
+                ("mine", True),
+                ("of a replica that died", False),
+            ]
 
     asyncio.run(run())
 

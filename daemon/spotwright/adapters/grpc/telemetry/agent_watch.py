@@ -1,5 +1,7 @@
 """Agents whose figures changed, from one look at the store each second for everyone who watches.
 
+Whether an agent is connected depends on the time, too, and is asked at every look.
+
 Only the latest figures are kept, with the number of the look at which they changed; a watcher that
 is slow finds the newest when it comes back, and nothing piles up for it.
 """
@@ -12,6 +14,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from spotwright.adapters.grpc.errors import StatusError
+from spotwright.adapters.grpc.messages.telemetry import agent_to_proto
 from spotwright.adapters.grpc.telemetry.agent_sessions import stopping_status
 from spotwright.domain.telemetry import AgentRecord
 from spotwright.v1 import telemetry_pb2 as v1
@@ -32,11 +35,11 @@ class AgentWatch:
     def __init__(
         self,
         records: Callable[[], Sequence[AgentRecord]],
-        to_proto: Callable[[AgentRecord], v1.Agent],
+        is_connected: Callable[[AgentRecord], bool],
         executor: Executor,
     ) -> None:
-        """Prepare to watch; `records` and `to_proto` run in the executor."""
-        self._records, self._to_proto, self._executor = records, to_proto, executor
+        """Prepare to watch; `records` and `is_connected` run in the executor."""
+        self._records, self._is_connected, self._executor = records, is_connected, executor
         self._latest: dict[str, _Latest] = {}
         self._look, self._looked_s = 0, -_LOOK_S
         self._looking: asyncio.Task[None] | None = None
@@ -85,6 +88,8 @@ class AgentWatch:
         changed = []
         for record in self._records():
             before = self._latest.get(record.facts.agent_id)
-            if before is None or before.record != record:
-                changed.append(_Latest(record, self._to_proto(record), look))
+            connected = self._is_connected(record)
+            if before is None or before.record != record or before.agent.connected != connected:
+                agent = agent_to_proto(record, connected=connected)
+                changed.append(_Latest(record, agent, look))
         return changed

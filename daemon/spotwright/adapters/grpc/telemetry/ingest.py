@@ -31,7 +31,7 @@ from spotwright.adapters.grpc.telemetry.agent_sessions import (
 from spotwright.adapters.grpc.telemetry.batch_reader import MAX_BATCH_BYTES, read_batch
 from spotwright.domain.access import AccessRole
 from spotwright.domain.errors import BadInputError, NotAllowedError, SpotwrightError
-from spotwright.domain.telemetry import AgentFacts, BatchKey, QueuedCommand
+from spotwright.domain.telemetry import AgentFacts, AgentRecord, BatchKey, QueuedCommand
 from spotwright.usecases.record_telemetry import TelemetryWriter
 from spotwright.usecases.store_ports import TelemetryStore
 from spotwright.v1 import telemetry_pb2 as v1
@@ -88,6 +88,11 @@ class TelemetryIngest:
     def held_count(self) -> int:
         """Sessions open here, and those that are opening or closing."""
         return len(self._held)
+
+    def holds(self, record: AgentRecord) -> bool:
+        """Tell, to any thread, whether an agent's session is open at this replica."""
+        session = self._sessions.get(record.facts.agent_id)
+        return session is not None and session.session_id == record.session_id
 
     def start(self) -> None:
         """Begin to take batches."""

@@ -55,7 +55,7 @@ class TelemetryService(TelemetryServiceServicer):
         self.ingest = TelemetryIngest(store, writer, replica=replica, clock=clock, times=times)
         self._questions = ThreadPoolExecutor(2, thread_name_prefix="telemetry-questions")
         self._closed = False
-        self._watch = AgentWatch(self._all_agents, self._agent_to_proto, self._questions)
+        self._watch = AgentWatch(self._all_agents, self._is_connected, self._questions)
 
     async def start(self) -> None:
         """Begin to take batches."""
@@ -83,7 +83,10 @@ class TelemetryService(TelemetryServiceServicer):
 
         def listed() -> v1.ListAgentsResponse:
             records = self._store.agents(job_id=request.job_id, after_id=after, limit=size + 1)
-            agents = [self._agent_to_proto(record) for record in records[:size]]
+            agents = [
+                agent_to_proto(record, connected=self._is_connected(record))
+                for record in records[:size]
+            ]
             more = len(records) > size
             token = token_of(agents[-1].facts.agent_id) if more else ""
             return v1.ListAgentsResponse(agents=agents, next_page_token=token)
@@ -171,12 +174,12 @@ class TelemetryService(TelemetryServiceServicer):
             if len(page) < _AGENTS_AT_ONCE:
                 return found
 
-    def _agent_to_proto(self, record: AgentRecord) -> v1.Agent:
+    def _is_connected(self, record: AgentRecord) -> bool:
+        """Tell whether a session is open; one elsewhere may have died with its replica."""
+        if not record.session_id or self.ingest.holds(record):
+            return bool(record.session_id)
         last_seen = record.last_seen
-        silent_s = 0.0 if last_seen is None else self._clock() - last_seen.timestamp()
-        return agent_to_proto(
-            record, connected=bool(record.session_id) and silent_s < _GONE_AFTER_S
-        )
+        return last_seen is not None and self._clock() - last_seen.timestamp() < _GONE_AFTER_S
 
 
 def _window(request: v1.ListSamplesRequest | v1.ListRollupsRequest) -> Window:
