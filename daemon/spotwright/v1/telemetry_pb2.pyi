@@ -346,22 +346,28 @@ class ListSamplesResponse(_message.Message):
     def __init__(self, samples: _Optional[_Iterable[_Union[HostSample, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class ListRollupsRequest(_message.Message):
-    __slots__ = ("agent_id", "start_time", "end_time", "resolution")
+    __slots__ = ("agent_id", "start_time", "end_time", "resolution", "page_size", "page_token")
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     END_TIME_FIELD_NUMBER: _ClassVar[int]
     RESOLUTION_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     agent_id: str
     start_time: _timestamp_pb2.Timestamp
     end_time: _timestamp_pb2.Timestamp
     resolution: RollupResolution
-    def __init__(self, agent_id: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., resolution: _Optional[_Union[RollupResolution, str]] = ...) -> None: ...
+    page_size: int
+    page_token: str
+    def __init__(self, agent_id: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., resolution: _Optional[_Union[RollupResolution, str]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class ListRollupsResponse(_message.Message):
-    __slots__ = ("rollups",)
+    __slots__ = ("rollups", "next_page_token")
     ROLLUPS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     rollups: _containers.RepeatedCompositeFieldContainer[Rollup]
-    def __init__(self, rollups: _Optional[_Iterable[_Union[Rollup, _Mapping]]] = ...) -> None: ...
+    next_page_token: str
+    def __init__(self, rollups: _Optional[_Iterable[_Union[Rollup, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class Rollup(_message.Message):
     __slots__ = ("start_time", "gpu_sample_count", "host_sample_count", "step_count", "statistics")

@@ -74,7 +74,9 @@ class TelemetryServiceServicer:
     def Session(self, request_iterator, context):
         """One agent's connection. The agent says hello, is welcomed, then sends batches; the daemon
         acknowledges a batch after it is stored for good. At most max_unacked_batches may be on their
-        way. A newer session of the same agent ends this one with ABORTED.
+        way. A newer session of the same agent ends this one with ABORTED. A batch that cannot be
+        stored ends it with INVALID_ARGUMENT and reason BATCH_REFUSED; the ErrorInfo has its sequence:
+        open another session without that batch, and send what came after it again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import grpc
 import pytest
 
+from spotwright.adapters.grpc.pages import token_of
 from spotwright.domain.telemetry import AgentFacts, BatchKey, QueuedCommand, ReceivedBatch
 from spotwright.v1 import telemetry_pb2 as v1
 from spotwright.v1.telemetry_pb2_grpc import TelemetryServiceStub
@@ -167,6 +168,35 @@ def test_rollups_give_means_and_extremes_by_interval() -> None:
     assert coarse == [(0, 4, 0.625, 1.0)]
 
 
+@pytest.mark.parametrize(
+    ("resolution", "sizes"),
+    [(v1.ROLLUP_RESOLUTION_TEN_SECONDS, [3, 3, 3, 1]), (v1.ROLLUP_RESOLUTION_MINUTE, [2])],
+)
+def test_rollups_come_page_by_page(resolution: v1.RollupResolution, sizes: list[int]) -> None:
+    start_ms = time.time_ns() // 1_000_000 // 60_000 * 60_000
+    samples = [v1.HostSample(time_unix_ms=start_ms + 10_000 * i + 500) for i in range(12)]
+    del samples[4], samples[7]  # at 0..30, 50..70 and 90..110 s
+    whole = v1.Batch(sequence=1, send_time_unix_ms=time.time_ns() // 1_000_000, samples=samples)
+
+    async def run() -> list[list[int]]:
+        async with scene() as here:
+            await sent(here, whole)
+            pages = list[list[int]]()
+            request = v1.ListRollupsRequest(agent_id="a", resolution=resolution, page_size=3)
+            while not pages or request.page_token:
+                answer = await here.stub.ListRollups(request)
+                pages.append([found.start_time.ToMilliseconds() for found in answer.rollups])
+                request.page_token = answer.next_page_token
+            return pages
+
+    pages = asyncio.run(run())
+
+    width_ms = 60_000 if len(sizes) == 1 else 10_000
+    expected = {sample.time_unix_ms // width_ms * width_ms for sample in samples}
+    assert [len(page) for page in pages] == sizes
+    assert [start for page in pages for start in page] == sorted(expected)
+
+
 def _with_resolution(number: Any) -> v1.ListRollupsRequest:
     return v1.ListRollupsRequest(agent_id="a", resolution=number)
 
@@ -181,6 +211,16 @@ def _with_resolution(number: Any) -> v1.ListRollupsRequest:
         ("ListSamples", v1.ListSamplesRequest(agent_id="a", page_size=-1), "INVALID_ARGUMENT"),
         ("ListRollups", v1.ListRollupsRequest(agent_id="nobody"), "NOT_FOUND"),
         ("ListRollups", _with_resolution(9), "INVALID_ARGUMENT"),
+        ("ListRollups", v1.ListRollupsRequest(agent_id="a", page_size=-1), "INVALID_ARGUMENT"),
+        *(
+            ("ListRollups", v1.ListRollupsRequest(agent_id="a", page_token=t), "INVALID_ARGUMENT")
+            for t in ("x", token_of("x"), token_of("9" * 30))
+        ),
+        (
+            "ListSamples",
+            v1.ListSamplesRequest(agent_id="a", page_token=token_of("9" * 30 + ":0")),
+            "INVALID_ARGUMENT",
+        ),
         ("SendCommand", v1.SendCommandRequest(agent_id="a"), "INVALID_ARGUMENT"),
         (
             "SendCommand",

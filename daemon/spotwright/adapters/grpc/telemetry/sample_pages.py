@@ -8,6 +8,7 @@ from spotwright.usecases.store_ports import TelemetryStore
 from spotwright.v1 import telemetry_pb2 as v1
 
 _BATCHES_AT_ONCE = 100
+LONGEST_NUMBER = 18  # digits that 64 bits take
 _MAX_PAGE_BYTES = 2 * 1024 * 1024  # clients take messages of 4 MiB
 
 
@@ -52,6 +53,6 @@ def _place(page_token: str) -> _Place:
     if not page_token:
         return _Place()
     after, _, skip = place_of(page_token).partition(":")
-    if not (after.isdecimal() and skip.isdecimal()):
+    if not (after.isdecimal() and skip.isdecimal()) or len(after) > LONGEST_NUMBER:
         raise bad_token(page_token)
     return _Place(int(after), int(skip))

@@ -16,11 +16,11 @@ from spotwright.adapters.grpc.messages.telemetry import (
     rollup_to_proto,
     unix_ms_of,
 )
-from spotwright.adapters.grpc.pages import page_size_of, place_of, token_of
+from spotwright.adapters.grpc.pages import bad_token, page_size_of, place_of, token_of
 from spotwright.adapters.grpc.telemetry.agent_sessions import stopping_status
 from spotwright.adapters.grpc.telemetry.agent_watch import AgentWatch
 from spotwright.adapters.grpc.telemetry.ingest import SessionTimes, TelemetryIngest
-from spotwright.adapters.grpc.telemetry.sample_pages import Window, sample_page
+from spotwright.adapters.grpc.telemetry.sample_pages import LONGEST_NUMBER, Window, sample_page
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.telemetry import AgentRecord, QueuedCommand
 from spotwright.usecases.record_telemetry import TelemetryWriter
@@ -30,7 +30,8 @@ from spotwright.v1.telemetry_pb2_grpc import TelemetryServiceServicer
 
 _T = TypeVar("_T")
 _END_OF_TIME_UNIX_MS = 4_102_444_800_000
-_MAX_ROLLUPS, _AGENTS_AT_ONCE = 10_000, 1_000
+_AGENTS_AT_ONCE = 1_000
+_MOST_ROLLUPS = 4_000  # with every figure 3 MB; clients take messages of 4 MiB
 _GONE_AFTER_S = 300.0  # longer than a session may be silent: its replica has died
 _RESOLUTIONS_S = {
     v1.ROLLUP_RESOLUTION_UNSPECIFIED: 10,
@@ -129,18 +130,22 @@ class TelemetryService(TelemetryServiceServicer):
         resolution_s = _RESOLUTIONS_S.get(request.resolution)
         if resolution_s is None:
             raise BadInputError(f"resolution must be a RollupResolution, got {request.resolution}")
+        size = page_size_of(request.page_size, usual=1_000, most=_MOST_ROLLUPS)
         window = _window(request)
+        start_unix_s = max(-(-window.start_unix_ms // 1000), _rollup_place(request.page_token))
 
         def listed() -> v1.ListRollupsResponse:
             self._store.agent(window.agent_id)
             parts = self._store.rollups(
                 window.agent_id,
                 resolution_s=resolution_s,
-                start_unix_s=-(-window.start_unix_ms // 1000),
+                start_unix_s=start_unix_s,
                 end_unix_s=-(-window.end_unix_ms // 1000),
-                limit=_MAX_ROLLUPS,
+                limit=size + 1,
             )
-            return v1.ListRollupsResponse(rollups=[rollup_to_proto(part) for part in parts])
+            token = token_of(str(parts[size].start_unix_s)) if len(parts) > size else ""
+            rollups = [rollup_to_proto(part) for part in parts[:size]]
+            return v1.ListRollupsResponse(rollups=rollups, next_page_token=token)
 
         return await self._asked(listed)
 
@@ -180,6 +185,16 @@ class TelemetryService(TelemetryServiceServicer):
             return bool(record.session_id)
         last_seen = record.last_seen
         return last_seen is not None and self._clock() - last_seen.timestamp() < _GONE_AFTER_S
+
+
+def _rollup_place(page_token: str) -> int:
+    """Return the start of the first interval of a page."""
+    if not page_token:
+        return 0
+    place = place_of(page_token)
+    if not place.isdecimal() or len(place) > LONGEST_NUMBER:
+        raise bad_token(page_token)
+    return int(place)
 
 
 def _window(request: v1.ListSamplesRequest | v1.ListRollupsRequest) -> Window:
