@@ -32,6 +32,7 @@ class MemoryTelemetryStore:
         self._agents: dict[str, AgentRecord] = {}
         self._marks: dict[tuple[str, str], int] = {}
         self._commands: list[QueuedCommand] = []
+        self._command_ids: set[str] = set()  # ever queued
         self._lock = threading.Lock()
 
     def open_session(self, facts: AgentFacts, *, session_id: str, replica: str) -> SessionStart:
@@ -105,7 +106,9 @@ class MemoryTelemetryStore:
     def queue_command(self, command: QueuedCommand) -> None:
         self.agent(command.agent_id)
         with self._answering():
-            self._commands.append(command)
+            if command.command_id not in self._command_ids:
+                self._command_ids.add(command.command_id)
+                self._commands.append(command)
 
     def take_commands(self, agent_ids: Collection[str]) -> Sequence[QueuedCommand]:
         with self._answering():

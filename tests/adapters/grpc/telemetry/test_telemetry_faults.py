@@ -5,8 +5,9 @@ import json
 import os
 import signal
 import sys
+import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence, Set
+from collections.abc import AsyncIterator, Collection, Sequence, Set
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ import pytest
 
 from spotwright.adapters.grpc.messages.telemetry import corrected_samples
 from spotwright.adapters.store.sql_store import open_store
-from spotwright.domain.telemetry import BatchKey, ReceivedBatch
+from spotwright.domain.telemetry import BatchKey, QueuedCommand, ReceivedBatch
 from spotwright.v1 import telemetry_pb2 as v1
 from spotwright.v1.telemetry_pb2_grpc import TelemetryServiceStub
 from tests.adapters.grpc.telemetry.telemetry_daemon import (
@@ -238,6 +239,41 @@ def test_a_clock_of_the_daemon_that_jumps_ends_no_session() -> None:
     asyncio.run(asyncio.wait_for(run(), SOON_S * 2))
 
     assert [row.clock_skew_s for row in store.rows] == [0.0, -18_000.0, 18_000.0, 0.0]
+
+
+class HesitantStore(MemoryTelemetryStore):
+    """Takes a while to return the commands that it has forgotten already."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken, self.returns = threading.Event(), threading.Event()
+
+    def take_commands(self, agent_ids: Collection[str]) -> Sequence[QueuedCommand]:
+        taken = super().take_commands(agent_ids)
+        if taken:
+            self.taken.set()
+            self.returns.wait(SOON_S)
+        return taken
+
+
+def test_a_command_whose_agent_left_meanwhile_waits_until_it_is_back() -> None:
+    store = HesitantStore()
+
+    async def run() -> None:
+        async with telemetry_daemon(store) as daemon, connected(daemon.port) as stub:
+            agent = TalkingAgent(stub)
+            await agent.hello()
+            command = v1.Command(drain=v1.Drain(reconnect_after_s=3))
+            sent = await stub.SendCommand(v1.SendCommandRequest(agent_id="a", command=command))
+            await until(store.taken.is_set)
+            agent.hang_up()
+            await until(lambda: daemon.service.ingest.session_count == 0)
+            store.returns.set()
+            back = TalkingAgent(stub)
+            await back.hello()
+            assert (await back.hear()).command.command_id == sent.command_id
+
+    asyncio.run(run())
 
 
 class ChokingStore(MemoryTelemetryStore):

@@ -7,10 +7,12 @@ opened and closed and commands fetched in one thread, so that an agent's session
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
+from uuid import uuid4
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -286,23 +288,32 @@ class TelemetryIngest:
                 await self._command_waits.wait()
         self._command_waits.clear()
         agent_ids = [session.facts.agent_id for session in self._sessions]
-        if not agent_ids:
-            return
-        for queued in await self._in_thread(lambda: self._store.take_commands(agent_ids)):
-            self._deliver(queued)
+        if agent_ids:  # what was taken is handed over even if the daemon begins to stop
+            await asyncio.shield(self._hand_over(agent_ids))
 
-    def _deliver(self, queued: QueuedCommand) -> None:
+    async def _hand_over(self, agent_ids: Collection[str]) -> None:
+        taken = await self._in_thread(lambda: self._store.take_commands(agent_ids))
+        left = [queued for queued in taken if not self._deliver(queued)]
+        if left:
+            await self._in_thread(lambda: self._queue_again(left))
+
+    def _queue_again(self, left: Sequence[QueuedCommand]) -> None:
+        """Have commands wait until their agents are back, here or at another replica."""
+        for queued in left:
+            # One name is queued once; the agent is told the first, which is in the document.
+            self._store.queue_command(replace(queued, command_id=uuid4().hex))
+            _log.info("a command waits for its agent", extra={"agent_id": queued.agent_id})
+
+    def _deliver(self, queued: QueuedCommand) -> bool:
+        """Hand a command over; False where the agent left before it came."""
         session = self._sessions.get(queued.agent_id)
-        if session is None:
-            _log.warning(
-                "an agent left before its command came",
-                extra={"agent_id": queued.agent_id, "command_id": queued.command_id},
-            )
-            return
+        if session is None or session.ended.done():
+            return False
         command = v1.Command.FromString(queued.document)
         if command.WhichOneof("action") == "set_sampling":
             self._sampling[queued.agent_id] = command.set_sampling
         session.send_command(command)
+        return True
 
     async def _in_thread(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
