@@ -15,6 +15,7 @@ from spotwright.usecases.store_ports import Store
 from tests.contracts.store_jobs import JobStoreContract
 from tests.contracts.store_leases import LeaseStoreContract
 from tests.contracts.store_plans import PlanStoreContract
+from tests.contracts.store_retention import RetentionContract
 from tests.contracts.store_rollups import RollupContract
 from tests.contracts.store_sessions import SessionContract
 from tests.contracts.store_telemetry import TelemetryContract
@@ -28,6 +29,7 @@ class StoreContract(
     SessionContract,
     TelemetryContract,
     RollupContract,
+    RetentionContract,
     TokenStoreContract,
 ):
     """Tests that a subclass inherits, given an `open_store` fixture."""

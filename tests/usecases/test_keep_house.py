@@ -110,3 +110,17 @@ def test_history_that_cannot_be_written_keeps_batches_and_nothing_else() -> None
 def test_by_default_batches_stay_half_an_hour_and_rollups_two_and_ninety_days() -> None:
     assert HouseRules().batches_s == 30 * 60
     assert HouseRules().rollups_s == {10: 2 * 24 * 3600, 60: 90 * 24 * 3600}
+
+
+def test_by_default_requests_stay_a_week_and_agents_ninety_days_after_they_were_seen() -> None:
+    asked: list[Retention] = []
+
+    class Source(_Shelf):
+        def prune(self, retention: Retention, *, limit: int) -> int:
+            asked.append(retention)
+            return 0
+
+    keep_house(Source(seconds=1), now_unix_s=_NOW)
+
+    assert asked[0].requests_unix_s == _NOW - 7 * 24 * 3600
+    assert asked[0].agents_unix_s == _NOW - 90 * 24 * 3600

@@ -19,6 +19,8 @@ class HouseRules:
     rollups_s: Mapping[int, float] = field(  # by resolution
         default_factory=lambda: {10: 2 * _DAY_S, 60: 90 * _DAY_S}
     )
+    requests_s: float = 7 * _DAY_S
+    agents_s: float = 90 * _DAY_S  # not connected, and not seen for so long
     chunk_count: int = 2_000  # rows of a kind in one transaction: ingest waits no longer
     max_chunks: int = 100
 
@@ -79,4 +81,6 @@ def _retention(rules: HouseRules, now_unix_s: float, archived: Archived | None) 
     return Retention(
         batches_unix_s=before if archived is None else min(before, archived.until_unix_s),
         rollups_unix_s={r: now_unix_s - kept_s for r, kept_s in rules.rollups_s.items()},
+        requests_unix_s=now_unix_s - rules.requests_s,
+        agents_unix_s=now_unix_s - rules.agents_s,
     )

@@ -181,6 +181,8 @@ class Retention(NamedTuple):
 
     batches_unix_s: float
     rollups_unix_s: dict[int, float]  # by resolution
+    requests_unix_s: float = 0.0
+    agents_unix_s: float = 0.0  # those that are not connected, by when they were last seen
 
 
 class HistorySource(Protocol):

@@ -33,6 +33,7 @@ class SqlAgents(StorePart):
             "facts": json.dumps(asdict(facts), sort_keys=True),
             "session_id": session_id,
             "replica": replica,
+            "open_unix_s": self._database.now_unix_s,
         }
         keep = self._database.insert(agents).values(agent_id=facts.agent_id, **row)
         with self._database.writing() as connection:

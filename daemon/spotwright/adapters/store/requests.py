@@ -1,6 +1,6 @@
 """Requests that were carried out, so that asking again changes nothing."""
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, delete, select, tuple_
 
 from spotwright.adapters.store.database import Database
 from spotwright.adapters.store.tables import requests
@@ -15,9 +15,11 @@ def claim_request(
     """
     if not request_id:
         return None
-    claim = database.insert(requests).on_conflict_do_nothing().returning(requests.c.kind)
-    values = {"kind": kind, "request_id": request_id, "target_id": target_id}
-    if connection.execute(claim, values).first() is not None:
+    claim = database.insert(requests).values(
+        kind=kind, request_id=request_id, target_id=target_id, claim_unix_s=database.now_unix_s
+    )
+    claimed = claim.on_conflict_do_nothing().returning(requests.c.kind)
+    if connection.execute(claimed).first() is not None:
         return None
     return request_target(connection, kind=kind, request_id=request_id)
 
@@ -27,3 +29,11 @@ def request_target(connection: Connection, *, kind: str, request_id: str) -> str
     same = (requests.c.kind == kind) & (requests.c.request_id == request_id)
     found: str | None = connection.execute(select(requests.c.target_id).where(same)).scalar()
     return found
+
+
+def prune_requests(connection: Connection, before_unix_s: float, *, limit: int) -> int:
+    """Forget at most `limit` requests of before; who asks again then asks for something new."""
+    key = list(requests.primary_key.columns)
+    old = select(*key).where(requests.c.claim_unix_s < before_unix_s).limit(limit)
+    old = old.with_for_update(skip_locked=True)
+    return connection.execute(delete(requests).where(tuple_(*key).in_(old))).rowcount

@@ -5,6 +5,8 @@ from typing import Any
 
 from sqlalchemy import Row, Select, and_, delete, func, select
 
+from spotwright.adapters.store.forgotten_agents import prune_agents
+from spotwright.adapters.store.requests import prune_requests
 from spotwright.adapters.store.store_part import StorePart
 from spotwright.adapters.store.stored_rollups import prune_rollups
 from spotwright.adapters.store.tables import agent_boots, batches
@@ -65,6 +67,8 @@ class SqlStoredBatches(StorePart):
                 delete(batches).where(batches.c.row_number.in_(old))
             ).rowcount
             count += prune_rollups(connection, retention, limit=limit)
+            count += prune_requests(connection, retention.requests_unix_s, limit=limit)
+            count += prune_agents(connection, retention.agents_unix_s, limit=limit)
         return count
 
 

@@ -97,6 +97,8 @@ requests = Table(  # what was carried out already, so that asking again changes 
     Column("kind", Name, primary_key=True),
     Column("request_id", Name, primary_key=True),
     Column("target_id", Text, nullable=False),
+    Column("claim_unix_s", Double, nullable=False),  # by the store's own clock
+    Index("requests_by_time", "claim_unix_s"),
 )
 
 leases = Table(
@@ -129,10 +131,11 @@ agents = Table(
     Column("session_id", Text, nullable=False),
     Column("replica", Text, nullable=False),
     Column("notice", Text),  # JSON
+    Column("open_unix_s", Double, nullable=False),  # the latest session, by the store's own clock
     Index("agents_by_job", "job_id", "agent_id"),
 )
 
-agent_boots = Table(  # marks of old boots stay, so that nothing of them is taken twice
+agent_boots = Table(  # marks of old boots stay for long, so that nothing of them is taken twice
     "agent_boots",
     metadata,
     Column("boot_number", RowNumber, Identity(), primary_key=True),

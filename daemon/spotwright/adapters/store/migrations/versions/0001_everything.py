@@ -68,8 +68,10 @@ def _create_plans_and_jobs() -> None:
         sa.Column("kind", NAME, nullable=False),
         sa.Column("request_id", NAME, nullable=False),
         sa.Column("target_id", sa.Text(), nullable=False),
+        sa.Column("claim_unix_s", sa.Double(), nullable=False),
         sa.PrimaryKeyConstraint("kind", "request_id"),
     )
+    op.create_index("requests_by_time", "requests", ["claim_unix_s"])
 
 
 def _create_access() -> None:
@@ -103,6 +105,7 @@ def _create_agents() -> None:
         sa.Column("session_id", sa.Text(), nullable=False),
         sa.Column("replica", sa.Text(), nullable=False),
         sa.Column("notice", sa.Text()),
+        sa.Column("open_unix_s", sa.Double(), nullable=False),
         sa.PrimaryKeyConstraint("agent_id"),
     )
     op.create_index("agents_by_job", "agents", ["job_id", "agent_id"])
