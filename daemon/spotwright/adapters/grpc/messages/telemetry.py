@@ -20,11 +20,11 @@ from spotwright.domain.telemetry import (
 from spotwright.v1 import telemetry_pb2 as v1
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
-_MAX_TEXT, _MAX_GPU_NAMES = 256, 64
+_MAX_LINE, _MAX_TEXT, _MAX_GPU_NAMES = 256, 1_000, 64  # characters, names
 _TEXTS = (
     "agent_version", "hostname", "instance_id", "instance_type", "zone", "market", "job_id",
 )  # fmt: skip
-_NOTICE_KINDS = {
+NOTICE_KINDS = {
     "hint": v1.NOTICE_KIND_HINT,
     "interruption": v1.NOTICE_KIND_INTERRUPTION,
     "withdrawn": v1.NOTICE_KIND_WITHDRAWN,
@@ -50,21 +50,28 @@ def facts_from_proto(message: v1.AgentFacts) -> AgentFacts:
                 f"or digit, got {getattr(message, name)[:140]!r}"
             )
     for name in _TEXTS:
-        _check_text(f"hello.{name}", getattr(message, name))
+        _check_line(f"hello.{name}", getattr(message, name))
     if len(message.gpu_names) > _MAX_GPU_NAMES:
         raise BadInputError(
             f"hello.gpu_names has {len(message.gpu_names)} names, "
             f"at most {_MAX_GPU_NAMES} are taken"
         )
     for name in message.gpu_names:
-        _check_text("hello.gpu_names", name)
+        _check_line("hello.gpu_names", name)
     texts = {name: getattr(message, name) for name in ("agent_id", "boot_id", *_TEXTS)}
     return AgentFacts(**texts, gpu_names=tuple(message.gpu_names))
 
 
-def _check_text(name: str, text: str) -> None:
-    if len(text) > _MAX_TEXT or not (text.isprintable() or not text):
-        raise BadInputError(f"{name} must be at most {_MAX_TEXT} printable characters")
+def _check_line(name: str, text: str) -> None:
+    check_text(name, text, most=_MAX_LINE)
+    if not text.isprintable():
+        raise BadInputError(f"{name} must be at most {_MAX_LINE} printable characters")
+
+
+def check_text(name: str, text: str, *, most: int = _MAX_TEXT) -> None:
+    """Raise BadInputError where a text, such as what a cloud said, is not one to be kept."""
+    if len(text) > most or "\0" in text:
+        raise BadInputError(f"{name} must be at most {most:,} characters without NUL")
 
 
 def facts_to_proto(facts: AgentFacts) -> v1.AgentFacts:
@@ -95,7 +102,7 @@ def agent_to_proto(record: AgentRecord, *, connected: bool) -> v1.Agent:
 def notice_to_proto(notice: AgentNotice) -> v1.Notice:
     """Return what a cloud said about taking a host away."""
     message = v1.Notice(
-        kind=_NOTICE_KINDS[notice.kind],
+        kind=NOTICE_KINDS[notice.kind],
         time_unix_ms=_unix_ms(notice.time),
         source=notice.source,
         detail=notice.detail,
@@ -148,7 +155,7 @@ def _check_checkpoint(message: v1.Checkpoint) -> None:
 
 
 def _check_probe(message: v1.Probe) -> None:
-    _check_text("command.probe.peer", message.peer)
+    _check_line("command.probe.peer", message.peer)
     if not message.peer:
         raise BadInputError("command.probe.peer is missing: the address of the other host")
     _within("command.probe.duration_s", message.duration_s, (0.1, 60.0))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from spotwright.adapters.grpc.messages.telemetry import NOTICE_KINDS, check_text
 from spotwright.adapters.grpc.telemetry.figure_sums import (
     GPU_FIGURES,
     HOST_FIGURES,
@@ -32,15 +33,10 @@ MAX_BATCH_BYTES = 256 * 1024
 MAX_SAMPLES, MAX_STEPS, MAX_INTERVALS = 600, 6_000, 100
 _MAX_GPUS, _MAX_NOTICES, _MAX_FAULTS = 64, 16, 64
 _MAX_DROPPED = 10**12  # sums of these fit into the 64 bits of a database
-_MAX_TEXT = 1_000  # characters of what a cloud said, or of a problem
 _LEFT_ALONE_MS = 2_000
 _FIRST_UNIX_MS, _LAST_UNIX_MS = 946_684_800_000, 4_102_444_800_000  # the years 2000 and 2100
 _PART_S = RESOLUTIONS_S[0]
-_NOTICE_KINDS = {
-    v1.NOTICE_KIND_HINT: "hint",
-    v1.NOTICE_KIND_INTERRUPTION: "interruption",
-    v1.NOTICE_KIND_WITHDRAWN: "withdrawn",
-}
+_NOTICE_KINDS = {number: kind for kind, number in NOTICE_KINDS.items()}
 
 
 class Sender(NamedTuple):
@@ -91,18 +87,13 @@ def _check_sizes(batch: v1.Batch, byte_count: int) -> None:
             f"got {batch.dropped_sample_count}"
         )
     for number, fault in enumerate(batch.faults):
-        _check_text(f"batch.faults[{number}].collector", fault.collector)
-        _check_text(f"batch.faults[{number}].problem", fault.problem)
+        check_text(f"batch.faults[{number}].collector", fault.collector)
+        check_text(f"batch.faults[{number}].problem", fault.problem)
 
 
 def _at_most(name: str, count: int, limit: int) -> None:
     if count > limit:
         raise BadInputError(f"{name} has {count} entries, at most {limit} are taken")
-
-
-def _check_text(name: str, text: str) -> None:
-    if len(text) > _MAX_TEXT or "\0" in text:
-        raise BadInputError(f"{name} must be at most {_MAX_TEXT:,} characters without NUL")
 
 
 def _skew_ms(send_unix_ms: int, receive_unix_ms: int) -> int:
@@ -217,8 +208,8 @@ def _notice(notice: v1.Notice, skew_ms: int) -> AgentNotice:
     kind = _NOTICE_KINDS.get(notice.kind)
     if kind is None:
         raise BadInputError(f"batch.notices.kind must be one of NoticeKind, got {notice.kind}")
-    _check_text("batch.notices.source", notice.source)
-    _check_text("batch.notices.detail", notice.detail)
+    check_text("batch.notices.source", notice.source)
+    check_text("batch.notices.detail", notice.detail)
     return AgentNotice(
         kind=kind,
         time=_datetime("batch.notices.time_unix_ms", notice.time_unix_ms - skew_ms),
