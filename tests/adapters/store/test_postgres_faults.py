@@ -1,3 +1,4 @@
+import secrets
 import threading
 from contextlib import closing
 from dataclasses import replace
@@ -5,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from spotwright.adapters.store.sql_store import SqlStore, open_store
-from spotwright.domain.errors import StoreUnavailableError
+from spotwright.domain.errors import BadInputError, StoreUnavailableError
 from spotwright.domain.telemetry import AgentFacts
 from tests.adapters.store.stored_counts import rolled_up_counts, stored_sequences
 from tests.contracts.store_values import in_threads, new_agent, new_batch, new_job
@@ -97,6 +98,16 @@ def test_a_server_that_crashes_during_commits_loses_and_doubles_nothing(
             assert sender.failed_count > 0
             assert stored_sequences(store, agent_id) == sender.acknowledged
             assert rolled_up_counts(store, agent_id) == {10: count, 60: count}
+
+
+def test_a_name_that_no_index_takes_is_an_error_of_who_gave_it(postgres_url: str) -> None:
+    name = "".join(secrets.token_hex(8) for _ in range(1_000))
+
+    with closing(open_store(postgres_url)) as store:
+        with pytest.raises(BadInputError, match="this cannot be stored: index row"):
+            store.acquire_lease(name, "a", ttl_s=1.0)
+
+        assert store.acquire_lease(name[:1_000], "a", ttl_s=1.0)
 
 
 def test_replicas_that_start_at_once_make_the_tables_once(postgres_server: PostgresServer) -> None:

@@ -40,6 +40,7 @@ _PASSING_SQLITE = {
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_CANTOPEN,
 }
+_LIMIT_SQLSTATE_CLASS = "54"  # a name that is too long for an index, and the like
 _READ_ONLY_SQLSTATE = "25006"  # a server that became a stand-by
 _WRITE = "spotwright_write"
 
@@ -136,9 +137,9 @@ class Database:
             yield
         except PoolTimeoutError as error:
             raise StoreUnavailableError(f"store {self.name}: {_in_one_line(error)}") from error
-        except DataError as error:
-            raise BadInputError(f"this cannot be stored: {error.orig}") from error
         except DBAPIError as error:
+            if _is_too_much(error):
+                raise BadInputError(f"this cannot be stored: {_in_one_line(error.orig)}") from error
             if getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
                 raise BadInputError(f"{self.name} is not a database; {_WAY_OUT}") from error
             if not _passes(error):
@@ -211,6 +212,12 @@ def _make_folder(url: URL) -> None:
         raise BadInputError(
             f"store {path} cannot be written ({error.strerror}); name a file in a folder of yours"
         ) from error
+
+
+def _is_too_much(error: DBAPIError) -> bool:
+    """Tell whether a value is one that no database of this kind takes."""
+    state = getattr(error.orig, "sqlstate", None) or ""
+    return isinstance(error, DataError) or state.startswith(_LIMIT_SQLSTATE_CLASS)
 
 
 def _passes(error: DBAPIError) -> bool:
