@@ -125,6 +125,12 @@ def test_a_writer_killed_five_times_loses_nothing_acknowledged_and_doubles_nothi
     ("url", "problem"),
     [
         ("mysql://localhost/x", "'mysql' is not supported; give sqlite:///PATH or postgresql://"),
+        (
+            "sqlite+pysqlite:///store.db",
+            r"'sqlite\+pysqlite' is not supported; give sqlite:///PATH",
+        ),
+        ("postgresql+psycopg://u@h/d", r"'postgresql\+psycopg' is not supported; give sqlite:///"),
+        ("sqlite:///store.db?timeout=9", "has options, SQLite takes none; give sqlite:///PATH"),
         ("store.db", "'store.db' is not a URL; give sqlite:///PATH"),
         ("sqlite://", "names no file"),
         ("sqlite:///:memory:", "names no file"),

@@ -196,10 +196,12 @@ def _checked_url(text_of_url: str) -> URL:
     except (ArgumentError, ValueError) as error:
         shown = "given" if "@" in text_of_url else repr(text_of_url)  # it may hold a password
         raise BadInputError(f"store {shown} is not a URL; {_WAY_OUT}") from error
-    if url.get_backend_name() not in ("sqlite", "postgresql"):
+    if url.drivername not in ("sqlite", "postgresql"):  # others know them by these names, too
         raise BadInputError(f"store {url.drivername!r} is not supported; {_WAY_OUT}")
-    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+    if url.drivername == "sqlite" and url.database in (None, "", ":memory:"):
         raise BadInputError(f"store {text_of_url!r} names no file; {_WAY_OUT}")
+    if url.drivername == "sqlite" and url.query:
+        raise BadInputError(f"store {text_of_url!r} has options, SQLite takes none; {_WAY_OUT}")
     return url
 
 
