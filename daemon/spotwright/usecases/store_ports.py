@@ -105,9 +105,6 @@ class LeaseStore(Protocol):
     def release_leases(self, names: Collection[str], owner: str) -> None:
         """Give leases back in one step; nothing happens to those that are someone else's."""
 
-    def lease_owner(self, name: str) -> str | None:
-        """Return who has a lease that has not run out."""
-
 
 class SessionStart(NamedTuple):
     """What an agent's session starts from."""

@@ -1,6 +1,6 @@
 import pytest
 
-from spotwright.adapters.store.open_rollups import Interval, OpenRollups
+from spotwright.adapters.store.open_rollups import AgentInterval, OpenRollups
 from spotwright.adapters.store.rollup_document import packed, unpacked
 from spotwright.domain.telemetry import FIGURES, RollupPart, Statistic
 from tests.contracts.store_values import START_UNIX_S, new_agent, new_batch
@@ -9,7 +9,7 @@ _AGENT = new_agent(agent_id="agent-1")
 
 
 def test_a_draft_changes_nothing_until_it_is_adopted() -> None:
-    rollups, interval = OpenRollups(), Interval("agent-1", START_UNIX_S)
+    rollups, interval = OpenRollups(), AgentInterval("agent-1", START_UNIX_S)
     first = rollups.draft([new_batch(_AGENT, 1)])
     rollups.adopt(first)
 
@@ -22,7 +22,7 @@ def test_a_draft_changes_nothing_until_it_is_adopted() -> None:
 
 
 def test_after_a_failure_other_parts_are_written() -> None:
-    rollups, interval = OpenRollups(), Interval("agent-1", START_UNIX_S)
+    rollups, interval = OpenRollups(), AgentInterval("agent-1", START_UNIX_S)
     first = rollups.draft([new_batch(_AGENT, 1)])
     rollups.adopt(first)
 

@@ -60,7 +60,7 @@ def certificate_families(days_left: Mapping[str, float]) -> Iterator[Metric]:
 
 def store_families(size_bytes: int) -> Iterator[Metric]:
     """Return how large the store is."""
-    yield _gauge("store_bytes", "Size of the store, its log included.", size_bytes)
+    yield _gauge("store_bytes", "Size of the store, without its write-ahead log.", size_bytes)
 
 
 def loop_families(lag_s: float) -> Iterator[Metric]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Set
 
-from sqlalchemy import bindparam, delete, or_, select
+from sqlalchemy import bindparam, delete, or_
 
 from spotwright.adapters.store.store_part import StorePart
 from spotwright.adapters.store.tables import leases
@@ -40,10 +40,3 @@ class SqlLeases(StorePart):
         if rows:
             with self._database.writing() as connection:
                 connection.execute(delete(leases).where(mine), rows)
-
-    def lease_owner(self, name: str) -> str | None:
-        """Return who has a lease that has not run out."""
-        holds = (leases.c.name == name) & (leases.c.expire_unix_s > self._database.now_unix_s)
-        with self._database.reading() as connection:
-            owner: str | None = connection.execute(select(leases.c.owner).where(holds)).scalar()
-            return owner

@@ -21,8 +21,8 @@ _KEPT_PER_AGENT = 2  # this interval and the one before
 _MAX_AGENTS = 10_000
 
 
-class Interval(NamedTuple):
-    """What a part is of."""
+class AgentInterval(NamedTuple):
+    """What a part is of: ten seconds of an agent."""
 
     agent_id: str
     start_unix_s: int
@@ -63,14 +63,16 @@ class OpenPart:
                 )
 
 
-Drafts = dict[Interval, OpenPart]
+Drafts = dict[AgentInterval, OpenPart]
 
 
 class OpenRollups:
     """The newest parts of each agent. One thread at a time."""
 
     def __init__(self) -> None:
-        self._parts: dict[str, dict[Interval, OpenPart]] = {}  # least recently used agent first
+        self._parts: dict[
+            str, dict[AgentInterval, OpenPart]
+        ] = {}  # least recently used agent first
         self._numbers = itertools.count(secrets.randbits(62))
 
     def draft(self, batches: Iterable[ReceivedBatch]) -> Drafts:
@@ -79,7 +81,7 @@ class OpenRollups:
         for batch in batches:
             agent_id = batch.key.agent_id
             for part in batch.parts:
-                interval = Interval(agent_id, part.start_unix_s)
+                interval = AgentInterval(agent_id, part.start_unix_s)
                 draft = drafts.get(interval)
                 if draft is None:
                     draft = drafts[interval] = self._copied(interval)
@@ -103,7 +105,7 @@ class OpenRollups:
         """Start other parts from now on."""
         self._parts.clear()
 
-    def _copied(self, interval: Interval) -> OpenPart:
+    def _copied(self, interval: AgentInterval) -> OpenPart:
         known = self._parts.get(interval.agent_id, {}).get(interval)
         return OpenPart(next(self._numbers)) if known is None else known.copy()
 
