@@ -215,7 +215,7 @@ class Choking(MemoryTelemetryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.away = False
+        self.away, self.asked = False, threading.Event()
         for agent_id in ("a", "z"):
             facts = AgentFacts(agent_id=agent_id, boot_id="b")
             self.open_session(facts, session_id=f"of {agent_id}", replica="r")
@@ -224,6 +224,8 @@ class Choking(MemoryTelemetryStore):
         if self.away:
             raise StoreUnavailableError("the store is away")
         if any(batch.key[::2] == ("a", 2) for batch in batches):
+            self.asked.set()
+            self.gate.wait(SOON_S)
             raise ZeroDivisionError("a fault of the store")
         return super().commit_batches(batches)
 
@@ -243,18 +245,33 @@ def test_a_batch_that_the_store_chokes_on_stops_its_session_and_nobody_else() ->
     assert writer.figures().refused == 1
 
 
-def test_after_a_refused_batch_nothing_of_its_session_is_stored_until_another_begins() -> None:
+def test_what_waits_behind_a_refused_batch_of_its_session_is_not_stored() -> None:
+    store, heard = Choking(), Heard()
+    writer = TelemetryWriter(store, commit_interval_s=0.01)
+    store.gate.clear()
+    with running(writer, heard):
+        writer.put(received(2), session_id="of a")
+        assert store.asked.wait(SOON_S)
+        writer.put(received(3), session_id="of a")
+        writer.put(received(1, agent_id="z"), session_id="of z")
+        store.gate.set()
+
+    assert heard.keys == [("z", "b", 1)]
+
+
+def test_what_comes_after_a_refused_batch_is_stored_only_when_another_session_sends_it() -> None:
     store, heard = Choking(), Heard()
     writer = TelemetryWriter(store, commit_interval_s=0.01)
     with running(writer, heard):
         writer.put(received(2), session_id="of a")
         heard.wait_for_refusal()
-        writer.put(received(3), session_id="of a")  # it does not know yet
-        writer.drop("of a")
-        writer.put(received(4), session_id="next of a")
+        writer.put(received(1, agent_id="z"), session_id="of z")
         heard.wait_for(1)
+        writer.put(received(3), session_id="of a")  # it does not know yet
+        writer.put(received(4), session_id="next of a")
+        heard.wait_for(2)
 
-    assert heard.sequences == [4]
+    assert heard.keys == [("z", "b", 1), ("a", "b", 4)]
 
 
 def test_a_store_that_comes_back_and_refuses_is_not_failing_any_more() -> None:
