@@ -203,28 +203,30 @@ def test_a_window_ends_on_a_whole_multiple_of_its_length_or_where_another_begins
 _DAY_S = 86_400.0
 
 
-def test_a_clock_that_was_a_day_ahead_for_a_while_loses_nothing(url: str, folder: str) -> None:
-    times_s = [float(s) for s in range(0, 3000, 10)]
-    stamps_s = [s + _DAY_S if 500 <= s < 700 else s for s in times_s]
-    seen: set[int] = set()
-    for until_s in (520, 640, 760, 1400, 2900, _DAY_S + 300, _DAY_S + 1500):
-        new = [i for i, s in enumerate(times_s) if s < until_s and i + 1 not in seen]
-        for i in new:
-            _sent(url, [stamps_s[i]], first_sequence=i + 1)
-        if until_s == _DAY_S + 1500:  # in windows that were written a day before
-            _sent(url, [_DAY_S + 510, _DAY_S + 800], first_sequence=len(times_s) + 1)
-        seen |= {i + 1 for i in new}
-        clock_s = until_s + _DAY_S if 500 <= until_s < 700 else until_s
-        archived = _write(url, folder, at_s=clock_s)
-        assert archived.until_unix_s <= START_UNIX_S + clock_s - _MARGIN_S
-        store = open_store(url)
-        before = min(archived.until_unix_s, START_UNIX_S + clock_s - 60)
-        store.prune(Retention(batches_unix_s=before, rollups_unix_s={}), limit=1000)
-        store.close()
+def test_a_clock_that_is_a_day_ahead_now_and_then_loses_nothing(url: str, folder: str) -> None:
+    facts, sequence = new_agent(agent_id="agent-1"), 0
+    late = [_DAY_S + 1_000, _DAY_S + 1_110]  # in windows that the clock was in a day before
+    times_s = [*map(float, range(0, 3_000, 10)), *late]
+    store = open_store(url)
+    for round_s in (370, 400, 800, 1_700, 1_950, 2_990, _DAY_S + 900, _DAY_S + 3_000):
+        while sequence < len(times_s) and times_s[sequence] < round_s:
+            stamp_s = _wrong_clock(times_s[sequence])
+            sequence += 1
+            store.commit_batches([new_batch(facts, sequence, at_s=stamp_s)])
+        archived = _write(url, folder, at_s=_wrong_clock(round_s))
+        due_unix_s = START_UNIX_S + _wrong_clock(round_s) - _MARGIN_S
+        assert archived.until_unix_s <= due_unix_s
+        store.prune(Retention(archived.until_unix_s, rollups_unix_s={}), limit=1000)
+    store.close()
 
     found = [(row.sequence, row.gpu_index) for row in _read(folder, start_s=-10.0)]
 
-    assert len(found) == len(set(found)) == 2 * (len(times_s) + 2)
+    assert len(found) == len(set(found)) == 2 * len(times_s)
+
+
+def _wrong_clock(time_s: float) -> float:
+    is_ahead = 350 <= time_s < 380 or 1_000 <= time_s < 1_900
+    return time_s + _DAY_S if is_ahead else time_s
 
 
 def test_a_batch_of_a_day_ahead_does_not_keep_later_ones_out(url: str, folder: str) -> None:
