@@ -189,8 +189,13 @@ async def summed_counts(stub: TelemetryServiceStub, agent_id: str) -> Mapping[in
         (60, v1.ROLLUP_RESOLUTION_MINUTE),
     ):
         request = v1.ListRollupsRequest(agent_id=agent_id, resolution=resolution)
-        answer = await stub.ListRollups(request)
-        counts[seconds] = sum(rollup.host_sample_count for rollup in answer.rollups)
+        counts[seconds] = 0
+        while True:
+            answer = await stub.ListRollups(request)
+            counts[seconds] += sum(rollup.host_sample_count for rollup in answer.rollups)
+            if not answer.next_page_token:
+                break
+            request.page_token = answer.next_page_token
     return counts
 
 

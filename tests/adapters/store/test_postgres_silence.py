@@ -67,10 +67,10 @@ def test_every_connection_has_limits_that_the_url_can_change(postgres_url: str) 
             assert isinstance(driver, psycopg.Connection)
             settings = driver.info.get_parameters()
 
-        assert limit == "25s"
+        assert limit == "15s"
         assert settings["tcp_user_timeout"] == "10000"
         assert settings["keepalives_idle"] == "77"
         with database.changing_tables() as connection:
             assert connection.execute(text("SHOW statement_timeout")).scalar() == "0"
         with database.reading() as connection:
-            assert connection.execute(text("SHOW statement_timeout")).scalar() == "25s"
+            assert connection.execute(text("SHOW statement_timeout")).scalar() == "15s"

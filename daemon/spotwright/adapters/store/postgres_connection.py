@@ -3,12 +3,13 @@
 Who waits for a server that is gone waits at most
 
     5 s    to connect;
-    10 s   for the host to confirm what was sent (tcp_user_timeout), some 25 s for a sign of
+    10 s   for the host to confirm what was sent (tcp_user_timeout), some 15 s for a sign of
            life from a host that confirmed it (keepalives);
-    30 s   for the next bytes of an answer, whatever the network says: a proxy in between, or a
+    20 s   for the next bytes of an answer, whatever the network says: a proxy in between, or a
            server that hangs, confirms everything and never answers.
 
-A server that lives ends a statement after 25 s: it does not go on for someone who is gone.
+A server that lives ends a statement after 15 s: it does not go on for someone who is gone. With a
+lost server the daemon so stops within the 45 s that its systemd unit gives it.
 """
 
 import time
@@ -23,10 +24,10 @@ _INTERVAL_S = 0.1  # how often a wait is looked at
 _SETTINGS: dict[str, Any] = {
     "connect_timeout": 5,
     "tcp_user_timeout": 10_000,  # ms
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 3,
     "keepalives_count": 3,
-    "options": "-c statement_timeout=25s",
+    "options": "-c statement_timeout=15s",
 }
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ T = TypeVar("T")
 class TimedConnection(psycopg.Connection[Any]):
     """Is closed when an answer takes too long; one that came later would answer the next call."""
 
-    answer_s: float | None = 30.0
+    answer_s: float | None = 20.0
 
     def wait(self, gen: PQGen[T], interval: float = _INTERVAL_S, *args: Any, **kwargs: Any) -> T:
         """Wait for an answer."""
