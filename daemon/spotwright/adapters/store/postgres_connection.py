@@ -8,8 +8,8 @@ Who waits for a server that is gone waits at most
     20 s   for the next bytes of an answer, whatever the network says: a proxy in between, or a
            server that hangs, confirms everything and never answers.
 
-A server that lives ends a statement after 15 s: it does not go on for someone who is gone. With a
-lost server the daemon so stops within the 45 s that its systemd unit gives it.
+A server that lives ends a statement after 15 s: it does not go on for someone who is gone. The
+limits leave room in the 45 s that a daemon has to stop: 25 s with a silent server and no agents.
 """
 
 import time
