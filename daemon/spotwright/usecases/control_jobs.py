@@ -19,6 +19,7 @@ from datetime import datetime
 from spotwright.domain.errors import StoreUnavailableError
 from spotwright.domain.job_run import JobRun, JobState, NewEvent
 from spotwright.domain.telemetry import AgentRecord
+from spotwright.usecases.all_agents import all_agents
 from spotwright.usecases.follow_job import Memory, follow, remember
 from spotwright.usecases.job_ports import ControlStore
 from spotwright.usecases.planned_runs import PlannedRuns
@@ -216,15 +217,10 @@ class JobControl:
 
     def _agents_by_job(self) -> dict[str, list[AgentRecord]]:
         found: dict[str, list[AgentRecord]] = defaultdict(list)
-        last = ""
-        while True:
-            page = self._store.agents(after_id=last, limit=_PAGE)
-            for agent in page:
-                if agent.facts.job_id:
-                    found[agent.facts.job_id].append(agent)
-            if len(page) < _PAGE:
-                return found
-            last = page[-1].facts.agent_id
+        for agent in all_agents(self._store):
+            if agent.facts.job_id:
+                found[agent.facts.job_id].append(agent)
+        return found
 
 
 def _lease(job_id: str) -> str:

@@ -1,6 +1,6 @@
 """What the metrics endpoint reads, from the parts of a daemon."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,33 +9,27 @@ from spotwright.adapters.metrics.figures import AgentFigures
 from spotwright.adapters.tls.certificate_files import days_left
 from spotwright.domain.job_run import JobState
 from spotwright.domain.telemetry import AgentRecord
+from spotwright.usecases.all_agents import all_agents
 from spotwright.usecases.store_ports import Store
 
-_PAGE = 1000
+_MOST_JOBS = 10_000
 
 
 def agent_figures(store: Store) -> Sequence[AgentFigures]:
     """Return every agent with the latest that it sent."""
-    return [_figures(record) for record in _agents(store)]
+    return [_figures(record) for record in all_agents(store)]
 
 
 def job_counts(store: Store) -> Mapping[str, int]:
     """Return how many jobs are open, by state."""
     open_states = [state for state in JobState if not state.has_ended]
-    jobs = store.jobs(states=open_states, limit=10 * _PAGE)
+    jobs = store.jobs(states=open_states, limit=_MOST_JOBS)
     return {state: sum(job.state is state for job in jobs) for state in open_states}
 
 
 def certificate_days_left(tls_dir: Path | None) -> Mapping[str, float]:
     """Return how long the server's certificate and the authority's are good for."""
     return {} if tls_dir is None else days_left(tls_dir, now=datetime.now(UTC))
-
-
-def _agents(store: Store) -> Iterator[AgentRecord]:
-    last = ""
-    while page := store.agents(after_id=last, limit=_PAGE):
-        yield from page
-        last = page[-1].facts.agent_id
 
 
 def _figures(record: AgentRecord) -> AgentFigures:

@@ -23,6 +23,7 @@ from spotwright.adapters.grpc.telemetry.ingest import SessionTimes, TelemetryIng
 from spotwright.adapters.grpc.telemetry.sample_pages import LONGEST_NUMBER, Window, sample_page
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.telemetry import AgentRecord, QueuedCommand
+from spotwright.usecases.all_agents import all_agents
 from spotwright.usecases.record_telemetry import TelemetryWriter
 from spotwright.usecases.store_ports import TelemetryStore
 from spotwright.v1 import telemetry_pb2 as v1
@@ -30,7 +31,6 @@ from spotwright.v1.telemetry_pb2_grpc import TelemetryServiceServicer
 
 _T = TypeVar("_T")
 _END_OF_TIME_UNIX_MS = 4_102_444_800_000
-_AGENTS_AT_ONCE = 1_000
 _MOST_ROLLUPS = 4_000  # with every figure 3 MB; clients take messages of 4 MiB
 _GONE_AFTER_S = 300.0  # longer than a session may be silent: its replica has died
 _RESOLUTIONS_S = {
@@ -171,13 +171,7 @@ class TelemetryService(TelemetryServiceServicer):
         return await asyncio.get_running_loop().run_in_executor(self._questions, question)
 
     def _all_agents(self) -> Sequence[AgentRecord]:
-        found: list[AgentRecord] = []
-        while True:
-            after_id = found[-1].facts.agent_id if found else ""
-            page = self._store.agents(after_id=after_id, limit=_AGENTS_AT_ONCE)
-            found += page
-            if len(page) < _AGENTS_AT_ONCE:
-                return found
+        return list(all_agents(self._store))
 
     def _is_connected(self, record: AgentRecord) -> bool:
         """Tell whether a session is open; one elsewhere may have died with its replica."""
