@@ -61,7 +61,7 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.demo: pyproject.toml constraints.txt $(VENV)/.made
-	$(PIP) -e '.[plan]'
+	$(PIP) -e '.[daemon]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.made

@@ -81,7 +81,7 @@ def test_a_catalog_file_and_a_daemon_do_not_go_together(command: tuple[str | Pat
         (("--daemon", "plans.example.org:7443"), 2, "is reached by TLS only"),
         (("--daemon", "127.0.0.1:1"), 1, "no daemon answers at 127.0.0.1:1"),
         (("--tls-dir", "tls"), 2, "--tls-dir goes with --daemon"),
-        (("--daemon", "127.0.0.1:1", "--tls-dir", "none"), 1, "cannot read none/ca.crt"),
+        (("--daemon", "127.0.0.1:1", "--tls-dir", "none"), 2, "cannot read none/ca.crt"),
     ],
 )
 def test_a_daemon_that_cannot_be_asked_is_one_line(

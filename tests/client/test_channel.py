@@ -6,7 +6,7 @@ import pytest
 
 from spotwright.client import Client
 from spotwright.domain.address import Address
-from spotwright.domain.errors import BadInputError, DaemonUnavailableError, OutsideWorldError
+from spotwright.domain.errors import BadInputError, DaemonUnavailableError
 from spotwright.domain.questions import JobDocument
 
 JOB = JobDocument(text="name: x")
@@ -67,7 +67,7 @@ def test_a_token_is_never_sent_in_the_clear() -> None:
 
 
 def test_a_folder_without_certificates_says_what_belongs_there(tmp_path: Path) -> None:
-    with pytest.raises(OutsideWorldError, match=r"ca\.crt .No such file.*client\.crt"):
+    with pytest.raises(BadInputError, match=r"ca\.crt .No such file.*client\.crt"):
         Client("127.0.0.1:7443", tls_dir=tmp_path)
 
 

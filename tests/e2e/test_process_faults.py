@@ -206,3 +206,11 @@ def test_every_line_on_stderr_is_an_object_with_time_level_and_message(tmp_path:
     records = [json.loads(line) for line in daemon.log]
     assert [r["message"] for r in records if r["level"] == "info"] == ["serving", "stopping"]
     assert all(r["time"] and r["level"] and r["message"] for r in records)
+
+
+def test_what_a_daemon_keeps_is_for_its_user_alone(tmp_path: Path) -> None:
+    with running_daemon(tmp_path):
+        kept = list(tmp_path.glob("daemon.db*"))
+
+        assert len(kept) > 1
+        assert [file.name for file in kept if file.stat().st_mode & 0o077] == []

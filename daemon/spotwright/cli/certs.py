@@ -85,6 +85,11 @@ def issue(
     if (kind is _Kind.SERVER) == bool(name):
         problem = "a server has no name" if name else f"name the {kind}"
         raise BadInputError(f"{problem}: agent ID, client NAME, or server --host HOST")
+    if kind is _Kind.SERVER and not host:
+        raise BadInputError(
+            "name what callers call the server: server --host HOST; to keep the names that it has, "
+            "there is `spotwright certs renew server`"
+        )
     if host and kind is not _Kind.SERVER:
         raise BadInputError(f"--host goes with server, not with {kind}")
     with needs_extra("daemon", "certs"):

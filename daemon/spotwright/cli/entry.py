@@ -19,6 +19,8 @@ _EXIT_CODES = {BadInputError: 2, NoFeasibleFleetError: 3}
 
 def main() -> None:
     """Run the command line; never return."""
+    # gRPC's own lines say in its words what an error of ours says in a user's.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
     try:

@@ -13,7 +13,7 @@ from spotwright.cli.extras import needs_extra
 from spotwright.cli.goal_flags import read_flag
 from spotwright.cli.options import AsJson
 from spotwright.domain.address import Address
-from spotwright.domain.errors import BadInputError
+from spotwright.domain.errors import BadInputError, CatalogFileError
 from spotwright.domain.units import parse_duration_s
 
 _OFF = "off"
@@ -95,6 +95,8 @@ def serve(
         )
     if log_level.lower() not in ("debug", "info", "warning", "error"):
         raise BadInputError(f"--log-level: debug, info, warning or error, got {log_level!r}")
+    if catalog_file is not None and not catalog_file.is_file():
+        raise CatalogFileError("no such file", path=str(catalog_file))
     store_url = store or default_store_url()
     asked = Served(
         listen=address,

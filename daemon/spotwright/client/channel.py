@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 
 from spotwright.domain.address import Address
-from spotwright.domain.errors import BadInputError, OutsideWorldError
+from spotwright.domain.errors import BadInputError
 
 _MAX_RESPONSE_BYTES = 64 * 1024 * 1024  # every offer of a large catalog
 _MAX_COMPLAINT_BYTES = 512 * 1024  # a job file can be wrong in every line
@@ -79,7 +79,7 @@ def _content(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise OutsideWorldError(
+        raise BadInputError(
             f"cannot read {file} ({error.strerror}); a TLS folder holds ca.crt and, to call as the "
             "owner of a certificate, client.crt and client.key; `spotwright certs` makes them"
         ) from error

@@ -19,7 +19,7 @@ from spotwright.adapters.grpc.messages.prediction import (
     row_from_proto,
 )
 from spotwright.adapters.grpc.messages.scalars import sayable, time_from_proto
-from spotwright.client.calls import ANSWER_TIME_S, Call
+from spotwright.client.calls import Call
 from spotwright.domain.questions import (
     Comparison,
     JobDocument,
@@ -34,6 +34,7 @@ from spotwright.v1 import planner_pb2 as pb
 
 _SERVICE = "/spotwright.v1.PlannerService"
 _TABLE_TIME_S = 300.0  # for a table of many rows
+_QUEUE_TIME_S = 900.0  # a daemon lets few wait and refuses the rest; none is to search for less
 _RIVALS_TIME_S = 15.0  # what asking other planners adds to a search
 
 
@@ -83,7 +84,7 @@ def create_plan(
         request=told,
         response=pb.CreatePlanResponse,
         read=_plan_or_why_not,
-        timeout_s=question.time_limit_s + rivals_s + ANSWER_TIME_S,
+        timeout_s=question.time_limit_s + rivals_s + _QUEUE_TIME_S,
     )
 
 

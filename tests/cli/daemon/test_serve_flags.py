@@ -27,3 +27,10 @@ def test_what_cannot_be_served_is_bad_usage(tmp_path: Path, flags: list[str], pr
 
     assert ended.returncode == 2
     assert problem in ended.stderr
+
+
+def test_a_catalog_that_is_not_there_is_told_before_anything_starts(tmp_path: Path) -> None:
+    ended = spotwright_here("serve", "--catalog", tmp_path / "none.json")
+
+    assert ended.returncode == 2
+    assert "none.json: no such file" in ended.stderr

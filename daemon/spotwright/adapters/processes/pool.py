@@ -159,14 +159,14 @@ class _Line:
             if not worker.gone.done():
                 return worker
         if self._closed or self.waiting_count >= self._lane.max_waiting:
-            raise self._busy()
+            raise self._busy(f"{self.waiting_count} requests wait for a planner already")
         waiting: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
         try:
             async with asyncio.timeout(None if math.isinf(time_limit_s) else time_limit_s):
                 return await self._given(waiting)
         except TimeoutError:
-            raise self._busy() from None
+            raise self._busy("no planner was free in time") from None
 
     async def _given(self, waiting: "asyncio.Future[Worker]") -> Worker:
         try:
@@ -232,13 +232,11 @@ class _Line:
             if not waiting.done():
                 waiting.set_exception(error)
 
-    def _busy(self) -> BusyError:
+    def _busy(self, problem: str) -> BusyError:
         usual_s = sum(self._recent_s) / len(self._recent_s) if self._recent_s else _FIRST_GUESS_S
         ahead = self.waiting_count + self._lane.process_count
-        return BusyError(
-            f"{self.waiting_count} requests wait for a planner already",
-            retry_after_s=max(0.1, round(usual_s * ahead / self._lane.process_count, 1)),
-        )
+        retry_after_s = max(0.1, round(usual_s * ahead / self._lane.process_count, 1))
+        return BusyError(problem, retry_after_s=retry_after_s)
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -36,6 +36,7 @@ _SWITCH_S = 0.0005  # 5 ms is usual: predictions would wait that long for the th
 
 def run_daemon(asked: Served) -> None:
     """Serve until told to stop."""
+    os.umask(0o077)  # plans, and hashes of tokens, are nobody else's to read
     _allow_many_connections()
     with _only_daemon_of(asked.store_url):
         asyncio.run(_serve(asked))
@@ -117,7 +118,7 @@ async def _feed_watchdog(notify: ServiceNotify, period_s: float) -> None:
 @contextmanager
 def _only_daemon_of(store_url: str) -> Iterator[None]:
     """Keep other daemons away from a SQLite file: its sessions are known to one process only."""
-    if not store_url.startswith("sqlite:///"):
+    if not store_url.startswith("sqlite:///") or store_url == "sqlite:///":
         yield
         return
     path = Path(store_url.removeprefix("sqlite:///") + ".lock")

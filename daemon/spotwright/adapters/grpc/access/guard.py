@@ -115,7 +115,8 @@ def peer_certificate(context: grpc.aio.ServicerContext) -> PeerCertificate:
 def _presented(peer: PeerCertificate, context: grpc.aio.ServicerContext) -> PresentedToken:
     sent = [value for key, value in context.invocation_metadata() or () if key == "authorization"]
     if not sent:
-        raise _unknown(f"a token is needed: `authorization: Bearer sw_...`; {_CREATE}", peer)
+        where = "in SPOTWRIGHT_TOKEN or as `authorization: Bearer sw_...`"
+        raise _unknown(f"a token is needed, {where}; {_CREATE}", peer)
     [text] = sent if len(sent) == 1 else [""]
     token = None
     if text[: len(_SCHEME)].lower() == _SCHEME:
