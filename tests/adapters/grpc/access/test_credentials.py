@@ -9,7 +9,7 @@ import shutil
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -296,18 +296,22 @@ def test_streams_beyond_the_limit_wait_for_their_turn(made_folder: Path) -> None
 
 def test_a_client_that_pings_without_end_is_sent_away(made_folder: Path) -> None:
     async def scene(world: World) -> None:
-        assert b"too_many_pings" in await asyncio.to_thread(last_words, world)
+        # A connection that is cut may take the reason with it: then another one is tried.
+        said = [await asyncio.to_thread(last_words, world) for _ in range(5)]
+        assert any(b"too_many_pings" in words for words in said)
 
     def last_words(world: World) -> bytes:
         """Send HTTP/2 pings until the server says goodbye; return what it said."""
         with raw_connection(world) as secure:
             secure.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(kind=4))
             said = b""
-            while frame_start(kind=7) not in said:
-                secure.sendall(frame(kind=6, payload=bytes(8)))
-                said += secure.recv(65536)
-            while received := secure.recv(65536):
-                said += received
+            with suppress(OSError):
+                while frame_start(kind=7) not in said:
+                    secure.sendall(frame(kind=6, payload=bytes(8)))
+                    said += secure.recv(65536)
+            with suppress(OSError):
+                while received := secure.recv(65536):
+                    said += received
             return said
 
     def frame(*, kind: int, payload: bytes = b"") -> bytes:
