@@ -11,7 +11,7 @@ import typer
 from spotwright.cli.config import default_store_url
 from spotwright.cli.extras import needs_extra
 from spotwright.cli.goal_flags import read_flag
-from spotwright.cli.options import AsJson
+from spotwright.cli.options import AsJson, CatalogFile
 from spotwright.domain.address import Address
 from spotwright.domain.errors import BadInputError, CatalogFileError
 from spotwright.domain.units import parse_duration_s
@@ -35,45 +35,51 @@ class Served:
     as_json: bool
 
 
+_Listen = Annotated[str, typer.Option(help="Where to listen; off loopback only with --tls-dir.")]
+_Store = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="sqlite:///FILE, or postgresql://... for several daemons.",
+        show_default="a SQLite file in the data folder",
+    ),
+]
+_TlsDir = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Certificates, made by `certs init`.")
+]
+_Metrics = Annotated[
+    str, typer.Option(metavar="HOST:PORT|off", help="Where Prometheus reads /metrics.")
+]
+_PerGpu = Annotated[bool, typer.Option("--metrics-per-gpu", help="Also series for each GPU; many.")]
+_History = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR|off",
+        help="Where samples go as Parquet files.",
+        show_default="history beside the store; off with PostgreSQL",
+    ),
+]
+_RawWindow = Annotated[str, typer.Option(help="How long raw samples can be asked for.")]
+_Replica = Annotated[
+    str | None, typer.Option(help="Name of this daemon among others.", show_default="host-port")
+]
+_LogLevel = Annotated[str, typer.Option(help="debug, info, warning or error.")]
+_LogText = Annotated[bool, typer.Option("--log-text", help="Logs for people.")]
+
+
 def serve(
     *,
-    listen: Annotated[
-        str, typer.Option(help="Where to listen; off loopback only with --tls-dir.")
-    ] = "127.0.0.1:7443",
-    store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="sqlite:///FILE, or postgresql://... for several daemons.",
-            show_default="a SQLite file in the data folder",
-        ),
-    ] = None,
-    tls_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Certificates, made by `certs init`.")
-    ] = None,
-    metrics: Annotated[
-        str, typer.Option(metavar="HOST:PORT|off", help="Where Prometheus reads /metrics.")
-    ] = "127.0.0.1:9464",
-    metrics_per_gpu: Annotated[
-        bool, typer.Option("--metrics-per-gpu", help="Also series for each GPU; many.")
-    ] = False,
-    history: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR|off",
-            help="Where samples go as Parquet files.",
-            show_default="history beside the store; off with PostgreSQL",
-        ),
-    ] = None,
-    raw_window: Annotated[str, typer.Option(help="How long raw samples can be asked for.")] = "30m",
-    replica: Annotated[
-        str | None, typer.Option(help="Name of this daemon among others.", show_default="host-port")
-    ] = None,
-    catalog_file: Annotated[
-        Path | None, typer.Option("--catalog", help="Snapshot file instead of the usual one.")
-    ] = None,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
-    log_text: Annotated[bool, typer.Option("--log-text", help="Logs for people.")] = False,
+    listen: _Listen = "127.0.0.1:7443",
+    store: _Store = None,
+    tls_dir: _TlsDir = None,
+    metrics: _Metrics = "127.0.0.1:9464",
+    metrics_per_gpu: _PerGpu = False,
+    history: _History = None,
+    raw_window: _RawWindow = "30m",
+    replica: _Replica = None,
+    catalog_file: CatalogFile = None,
+    log_level: _LogLevel = "info",
+    log_text: _LogText = False,
     as_json: AsJson = False,
 ) -> None:
     """Serve plans, jobs and telemetry over gRPC until SIGTERM or Ctrl-C.
