@@ -20,7 +20,7 @@ from spotwright.adapters.store.migrate import HEAD, MIGRATIONS, migrate, schema_
 from spotwright.adapters.store.sql_store import open_store
 from spotwright.adapters.store.tables import metadata
 from spotwright.domain.errors import BadInputError
-from tests.contracts.store_values import TIME
+from tests.contracts.store_values import TIME, new_plan
 from tests.postgres_server import PostgresServer, postgres_server
 
 __all__ = ["postgres_server"]
@@ -66,9 +66,11 @@ def test_what_a_released_version_kept_is_there_after_the_upgrade(
 
 def test_opening_again_changes_nothing(make_url: MakeUrl) -> None:
     url = make_url()
-    open_store(url).close()
+    with closing(open_store(url)) as store:
+        kept = store.add_plan(new_plan())
 
-    open_store(url).close()
+    with closing(open_store(url)) as store:
+        assert store.plan(kept.plan_id) == kept
 
 
 def test_a_schema_of_a_newer_program_is_refused(make_url: MakeUrl) -> None:

@@ -124,7 +124,10 @@ def test_openssl_takes_key_and_certificate(
     (folder / "x.crt").write_bytes(pair.certificate)
     (folder / "x.key").write_bytes(pair.key)
 
-    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(folder / "x.crt", folder / "x.key")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "x.crt", folder / "x.key")
+    context.load_verify_locations(cadata=ca.certificate.decode())
+    assert context.cert_store_stats()["x509_ca"] == 1
 
 
 @pytest.mark.parametrize(
@@ -138,7 +141,12 @@ def test_a_name_that_could_leave_its_folder_is_refused(kind: CertificateKind, na
 
 @pytest.mark.parametrize("name", ["a", "7", "GPU-7.example_org", "x" * 63])
 def test_a_plain_name_is_taken(ca: KeyPair, name: str) -> None:
-    opened(ca).issue(request(CertificateKind.AGENT, name), now=NOW)
+    pair = opened(ca).issue(request(CertificateKind.AGENT, name), now=NOW)
+
+    certificate = x509.load_pem_x509_certificate(pair.certificate)
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    uris = names.get_values_for_type(x509.UniformResourceIdentifier)
+    assert uris == [f"spiffe://spotwright/agent/{name}"]
 
 
 @pytest.mark.parametrize("days", [0, -1, CA_DAYS + 1])

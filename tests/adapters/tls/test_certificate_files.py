@@ -198,7 +198,7 @@ def test_a_server_reads_its_key_certificate_and_authority(folder: Path) -> None:
 def test_a_daemon_needs_no_key_of_the_authority(folder: Path) -> None:
     (folder / "ca.key").unlink()
 
-    server_files(folder).read()
+    assert server_files(folder).read()[2] == (folder / "ca.crt").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["ca.crt", "server.crt", "server.key"])

@@ -164,7 +164,9 @@ def test_garbage_instead_of_a_handshake_leaves_the_server_unharmed(
             writer.close()
             await writer.wait_closed()
 
-    play_and_serve_on(made_folder, scene)
+    world = play_and_serve_on(made_folder, scene)
+
+    assert world.observed == [(HEALTH, "OK")]
 
 
 def test_a_new_certificate_is_shown_to_new_connections_while_a_stream_goes_on(folder: Path) -> None:
