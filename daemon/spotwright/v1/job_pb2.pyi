@@ -195,12 +195,14 @@ class GetJobReportRequest(_message.Message):
     def __init__(self, job_id: _Optional[str] = ...) -> None: ...
 
 class GetJobReportResponse(_message.Message):
-    __slots__ = ("job", "lines")
+    __slots__ = ("job", "lines", "terms")
     JOB_FIELD_NUMBER: _ClassVar[int]
     LINES_FIELD_NUMBER: _ClassVar[int]
+    TERMS_FIELD_NUMBER: _ClassVar[int]
     job: Job
     lines: _containers.RepeatedCompositeFieldContainer[ReportLine]
-    def __init__(self, job: _Optional[_Union[Job, _Mapping]] = ..., lines: _Optional[_Iterable[_Union[ReportLine, _Mapping]]] = ...) -> None: ...
+    terms: _containers.RepeatedCompositeFieldContainer[LiveTerm]
+    def __init__(self, job: _Optional[_Union[Job, _Mapping]] = ..., lines: _Optional[_Iterable[_Union[ReportLine, _Mapping]]] = ..., terms: _Optional[_Iterable[_Union[LiveTerm, _Mapping]]] = ...) -> None: ...
 
 class ReportLine(_message.Message):
     __slots__ = ("figure", "planned", "measured")
@@ -211,3 +213,23 @@ class ReportLine(_message.Message):
     planned: float
     measured: float
     def __init__(self, figure: _Optional[str] = ..., planned: _Optional[float] = ..., measured: _Optional[float] = ...) -> None: ...
+
+class LiveTerm(_message.Message):
+    __slots__ = ("instance_type", "term", "planned_s", "measured_s", "planned_mbps", "measured_mbps", "is_bottleneck", "text")
+    INSTANCE_TYPE_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    PLANNED_S_FIELD_NUMBER: _ClassVar[int]
+    MEASURED_S_FIELD_NUMBER: _ClassVar[int]
+    PLANNED_MBPS_FIELD_NUMBER: _ClassVar[int]
+    MEASURED_MBPS_FIELD_NUMBER: _ClassVar[int]
+    IS_BOTTLENECK_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    instance_type: str
+    term: str
+    planned_s: float
+    measured_s: float
+    planned_mbps: float
+    measured_mbps: float
+    is_bottleneck: bool
+    text: str
+    def __init__(self, instance_type: _Optional[str] = ..., term: _Optional[str] = ..., planned_s: _Optional[float] = ..., measured_s: _Optional[float] = ..., planned_mbps: _Optional[float] = ..., measured_mbps: _Optional[float] = ..., is_bottleneck: _Optional[bool] = ..., text: _Optional[str] = ...) -> None: ...

@@ -166,7 +166,7 @@ class CollectorFault(_message.Message):
     def __init__(self, collector: _Optional[str] = ..., problem: _Optional[str] = ...) -> None: ...
 
 class Batch(_message.Message):
-    __slots__ = ("sequence", "send_time_unix_ms", "samples", "steps", "notices", "faults", "dropped_sample_count")
+    __slots__ = ("sequence", "send_time_unix_ms", "samples", "steps", "notices", "faults", "dropped_sample_count", "probes")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     SEND_TIME_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
@@ -174,6 +174,7 @@ class Batch(_message.Message):
     NOTICES_FIELD_NUMBER: _ClassVar[int]
     FAULTS_FIELD_NUMBER: _ClassVar[int]
     DROPPED_SAMPLE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    PROBES_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     send_time_unix_ms: int
     samples: _containers.RepeatedCompositeFieldContainer[HostSample]
@@ -181,7 +182,28 @@ class Batch(_message.Message):
     notices: _containers.RepeatedCompositeFieldContainer[Notice]
     faults: _containers.RepeatedCompositeFieldContainer[CollectorFault]
     dropped_sample_count: int
-    def __init__(self, sequence: _Optional[int] = ..., send_time_unix_ms: _Optional[int] = ..., samples: _Optional[_Iterable[_Union[HostSample, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepSample, _Mapping]]] = ..., notices: _Optional[_Iterable[_Union[Notice, _Mapping]]] = ..., faults: _Optional[_Iterable[_Union[CollectorFault, _Mapping]]] = ..., dropped_sample_count: _Optional[int] = ...) -> None: ...
+    probes: _containers.RepeatedCompositeFieldContainer[ProbeResult]
+    def __init__(self, sequence: _Optional[int] = ..., send_time_unix_ms: _Optional[int] = ..., samples: _Optional[_Iterable[_Union[HostSample, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepSample, _Mapping]]] = ..., notices: _Optional[_Iterable[_Union[Notice, _Mapping]]] = ..., faults: _Optional[_Iterable[_Union[CollectorFault, _Mapping]]] = ..., dropped_sample_count: _Optional[int] = ..., probes: _Optional[_Iterable[_Union[ProbeResult, _Mapping]]] = ...) -> None: ...
+
+class ProbeResult(_message.Message):
+    __slots__ = ("command_id", "peer", "time_unix_ms", "sent_mbps", "received_mbps", "round_trip_s", "limited_by", "problem")
+    COMMAND_ID_FIELD_NUMBER: _ClassVar[int]
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    TIME_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
+    SENT_MBPS_FIELD_NUMBER: _ClassVar[int]
+    RECEIVED_MBPS_FIELD_NUMBER: _ClassVar[int]
+    ROUND_TRIP_S_FIELD_NUMBER: _ClassVar[int]
+    LIMITED_BY_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    command_id: str
+    peer: str
+    time_unix_ms: int
+    sent_mbps: float
+    received_mbps: float
+    round_trip_s: float
+    limited_by: str
+    problem: str
+    def __init__(self, command_id: _Optional[str] = ..., peer: _Optional[str] = ..., time_unix_ms: _Optional[int] = ..., sent_mbps: _Optional[float] = ..., received_mbps: _Optional[float] = ..., round_trip_s: _Optional[float] = ..., limited_by: _Optional[str] = ..., problem: _Optional[str] = ...) -> None: ...
 
 class SessionRequest(_message.Message):
     __slots__ = ("hello", "batch")
@@ -268,7 +290,7 @@ class Probe(_message.Message):
     def __init__(self, peer: _Optional[str] = ..., duration_s: _Optional[float] = ..., max_mbps: _Optional[float] = ...) -> None: ...
 
 class Agent(_message.Message):
-    __slots__ = ("facts", "connected", "last_seen_time", "clock_skew_s", "last_sequence", "dropped_sample_count", "latest_sample", "latest_step", "notice", "faults")
+    __slots__ = ("facts", "connected", "last_seen_time", "clock_skew_s", "last_sequence", "dropped_sample_count", "latest_sample", "latest_step", "notice", "faults", "latest_probe")
     FACTS_FIELD_NUMBER: _ClassVar[int]
     CONNECTED_FIELD_NUMBER: _ClassVar[int]
     LAST_SEEN_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -279,6 +301,7 @@ class Agent(_message.Message):
     LATEST_STEP_FIELD_NUMBER: _ClassVar[int]
     NOTICE_FIELD_NUMBER: _ClassVar[int]
     FAULTS_FIELD_NUMBER: _ClassVar[int]
+    LATEST_PROBE_FIELD_NUMBER: _ClassVar[int]
     facts: AgentFacts
     connected: bool
     last_seen_time: _timestamp_pb2.Timestamp
@@ -289,7 +312,8 @@ class Agent(_message.Message):
     latest_step: StepSample
     notice: Notice
     faults: _containers.RepeatedCompositeFieldContainer[CollectorFault]
-    def __init__(self, facts: _Optional[_Union[AgentFacts, _Mapping]] = ..., connected: _Optional[bool] = ..., last_seen_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clock_skew_s: _Optional[float] = ..., last_sequence: _Optional[int] = ..., dropped_sample_count: _Optional[int] = ..., latest_sample: _Optional[_Union[HostSample, _Mapping]] = ..., latest_step: _Optional[_Union[StepSample, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., faults: _Optional[_Iterable[_Union[CollectorFault, _Mapping]]] = ...) -> None: ...
+    latest_probe: ProbeResult
+    def __init__(self, facts: _Optional[_Union[AgentFacts, _Mapping]] = ..., connected: _Optional[bool] = ..., last_seen_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clock_skew_s: _Optional[float] = ..., last_sequence: _Optional[int] = ..., dropped_sample_count: _Optional[int] = ..., latest_sample: _Optional[_Union[HostSample, _Mapping]] = ..., latest_step: _Optional[_Union[StepSample, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., faults: _Optional[_Iterable[_Union[CollectorFault, _Mapping]]] = ..., latest_probe: _Optional[_Union[ProbeResult, _Mapping]] = ...) -> None: ...
 
 class ListAgentsRequest(_message.Message):
     __slots__ = ("job_id", "page_size", "page_token")
