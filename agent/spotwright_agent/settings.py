@@ -4,6 +4,7 @@ Every setting has one name: `spool_max_mib` in the file, `SPOTWRIGHT_AGENT_SPOOL
 environment, `--spool-max-mib` as a flag.
 """
 
+import argparse
 import os
 import signal
 import socket
@@ -101,6 +102,26 @@ def read_settings(
     told |= _from_environment(environment)
     told |= {name: value for name, value in flags.items() if value is not None}
     return Settings(**told)
+
+
+def add_setting_flags(parser: argparse.ArgumentParser) -> None:
+    """Let every setting be a flag."""
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help=f"settings; default: {DEFAULT_FILE}"
+    )
+    for setting in SETTINGS:
+        parser.add_argument(
+            f"--{setting.name.replace('_', '-')}",
+            type=_KINDS[setting.name],
+            metavar=setting.metadata["metavar"] or "TEXT",
+            help=f"{setting.metadata['about']} [{setting.default or 'none'}]".replace("%", "%%"),
+        )
+
+
+def settings_of(options: argparse.Namespace) -> Settings:
+    """Read the settings, those flags first that were given."""
+    flags = {setting.name: getattr(options, setting.name) for setting in SETTINGS}
+    return read_settings(flags=flags, file=options.config)
 
 
 def _from_file(path: Path) -> dict[str, Any]:
