@@ -15,6 +15,7 @@ from spotwright.usecases.store_ports import Store
 from tests.contracts.store_jobs import JobStoreContract
 from tests.contracts.store_leases import LeaseStoreContract
 from tests.contracts.store_plans import PlanStoreContract
+from tests.contracts.store_probes import ProbeContract
 from tests.contracts.store_retention import RetentionContract
 from tests.contracts.store_rollups import RollupContract
 from tests.contracts.store_sessions import SessionContract
@@ -27,6 +28,7 @@ class StoreContract(
     JobStoreContract,
     LeaseStoreContract,
     SessionContract,
+    ProbeContract,
     TelemetryContract,
     RollupContract,
     RetentionContract,

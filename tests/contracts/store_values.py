@@ -12,6 +12,7 @@ from spotwright.domain.telemetry import (
     AgentFacts,
     AgentNotice,
     BatchKey,
+    NetworkProbe,
     ReceivedBatch,
     RollupPart,
     Statistic,
@@ -79,6 +80,7 @@ def new_batch(
     at_s: float = 0.0,
     values: Iterable[tuple[float, str, float]] = (),
     notices: tuple[AgentNotice, ...] = (),
+    probes: tuple[NetworkProbe, ...] = (),
 ) -> ReceivedBatch:
     """Make a batch received `at_s` after START; values are (seconds after START, figure, value)."""
     receive_ms = round((START_UNIX_S + at_s) * 1000)
@@ -94,6 +96,7 @@ def new_batch(
         parts=tuple(merge_parts(_part(sample) for sample in samples)),
         latest_sample=f"sample {sequence}".encode(),
         notices=notices,
+        probes=probes,
     )
 
 

@@ -145,6 +145,7 @@ class MemoryTelemetryStore:
             latest_sample=batch.latest_sample or agent.latest_sample,
             latest_step=batch.latest_step or agent.latest_step,
             notice=batch.notices[-1] if batch.notices else agent.notice,
+            latest_probe=next((p for p in batch.probes[::-1] if p.has_result), agent.latest_probe),
             faults=agent.faults if batch.faults is None else batch.faults,
         )
         return True

@@ -115,6 +115,31 @@ class AgentNotice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkProbe:
+    """What a measurement of the network to another host found; None: not measured."""
+
+    command_id: str  # that asked for it; empty: a person did
+    peer: str
+    time: datetime
+    sent_mbps: float | None = None
+    received_mbps: float | None = None
+    round_trip_s: float | None = None
+    limited_by: str = ""  # rate-limit or cpu, where it was not the network
+    problem: str = ""  # why there is no result
+
+    @property
+    def has_result(self) -> bool:
+        """It measured something."""
+        return not self.problem
+
+    @property
+    def attainable_mbps(self) -> float | None:
+        """The slower direction, where it was the network that held it down."""
+        rates = [rate for rate in (self.sent_mbps, self.received_mbps) if rate]
+        return min(rates) if rates and self.has_result and not self.limited_by else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedBatch:
     """One batch of an agent, ready to be stored. Times are corrected to the daemon's clock."""
 
@@ -129,6 +154,7 @@ class ReceivedBatch:
     latest_sample: bytes | None = None  # documents, their times corrected
     latest_step: bytes | None = None
     notices: tuple[AgentNotice, ...] = ()
+    probes: tuple[NetworkProbe, ...] = ()
     faults: bytes | None = None  # None: as before
     dropped_sample_count: int = 0
 
@@ -189,6 +215,7 @@ class AgentRecord:
     latest_step: bytes | None
     notice: AgentNotice | None  # that holds now
     faults: bytes | None
+    latest_probe: NetworkProbe | None = None  # that had a result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

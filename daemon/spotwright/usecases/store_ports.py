@@ -127,8 +127,8 @@ class TelemetryStore(Protocol):
     def commit_batches(self, batches: Sequence[ReceivedBatch]) -> Set[BatchKey]:
         """Store batches for good, in one step; return those that were not stored before.
 
-        With each new batch its rollups, the agent's latest figures and, for each notice of an agent
-        that works for a known job, an event of that job are stored.
+        With each new batch its rollups, the agent's latest figures and, for each notice and probe
+        of an agent that works for a known job, an event of that job are stored.
         """
 
     def agents(self, *, job_id: str = "", after_id: str = "", limit: int) -> Sequence[AgentRecord]:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, Select, and_, select, update
 
 from spotwright.adapters.store.boots import lock_marks
 from spotwright.adapters.store.notices import notice_that_holds
+from spotwright.adapters.store.probes import kept_probe
 from spotwright.adapters.store.store_part import StorePart
 from spotwright.adapters.store.tables import agent_boots, agents
 from spotwright.domain.errors import NotFoundError
@@ -104,6 +105,7 @@ def _records() -> Select[Any]:
         agents.c.session_id,
         agents.c.replica,
         agents.c.notice,
+        agents.c.latest_probe,
         agent_boots.c.last_sequence,
         agent_boots.c.dropped_sample_count,
         *(agent_boots.c[name] for name in _CARRIED),
@@ -124,4 +126,5 @@ def _record(row: Row[Any], *, now: datetime) -> AgentRecord:
         latest_step=row.latest_step,
         notice=notice_that_holds(row.notice, now=now),
         faults=row.faults,
+        latest_probe=kept_probe(row.latest_probe),
     )

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, update
 
 from spotwright.adapters.store.boots import BootName, Mark, lock_marks, moves, prepare_moves
 from spotwright.adapters.store.database import Database
-from spotwright.adapters.store.notices import store_notices
+from spotwright.adapters.store.host_news import store_news
 from spotwright.adapters.store.open_rollups import Drafts, OpenRollups, rows_of
 from spotwright.adapters.store.prepared_statement import PreparedStatement
 from spotwright.adapters.store.store_part import StorePart
@@ -73,7 +73,7 @@ class SqlIngest(StorePart):
         if new:
             self._keep_batches.run(connection, [_row(batch, marks) for batch in new])
             self._advance.run(connection, moves(new, marks))
-            store_notices(connection, new)
+            store_news(connection, new)
         self._keep_rollups.run(connection, rows_of(drafts, stored=False))
         known = rows_of(drafts, stored=True)
         if self._replace_rollups.run(connection, known) != len(known):

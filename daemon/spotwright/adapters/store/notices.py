@@ -1,12 +1,10 @@
-"""What a cloud said about taking hosts away: what holds now, and the log of the job."""
+"""What a cloud said about taking hosts away: what holds now, and how it is logged."""
 
 import json
-from collections.abc import Iterable
 from datetime import datetime
 
 from sqlalchemy import Connection, select, update
 
-from spotwright.adapters.store.jobs import append_events
 from spotwright.adapters.store.tables import agents
 from spotwright.domain.job_run import NewEvent
 from spotwright.domain.telemetry import AgentNotice, ReceivedBatch
@@ -21,17 +19,6 @@ _SENTENCES = {
     "interruption": "{source} will take {agent} away",
     "withdrawn": "{source} takes back what it said about {agent}",
 }
-
-
-def store_notices(connection: Connection, batches: Iterable[ReceivedBatch]) -> None:
-    """Keep what holds after these batches, and log each notice with the job it concerns."""
-    # By job, then agent: two replicas that lock the same rows lock them in the same order.
-    for batch in sorted(batches, key=lambda batch: (batch.job_id, batch.key)):
-        if batch.notices:
-            _replace_notice(connection, batch)
-            if batch.job_id:
-                events = [_event(batch.key.agent_id, notice) for notice in batch.notices]
-                append_events(connection, batch.job_id, events)
 
 
 def notice_that_holds(document: str | None, *, now: datetime) -> AgentNotice | None:
@@ -49,7 +36,8 @@ def notice_that_holds(document: str | None, *, now: datetime) -> AgentNotice | N
     return notice if notice.deadline is None or now < notice.deadline else None
 
 
-def _replace_notice(connection: Connection, batch: ReceivedBatch) -> None:
+def replace_notice(connection: Connection, batch: ReceivedBatch) -> None:
+    """Keep what holds after a batch."""
     mine = agents.c.agent_id == batch.key.agent_id
     document = connection.execute(select(agents.c.notice).where(mine).with_for_update()).scalar()
     for notice in batch.notices:
@@ -68,7 +56,8 @@ def _document(notice: AgentNotice) -> str:
     )
 
 
-def _event(agent_id: str, notice: AgentNotice) -> NewEvent:
+def notice_event(agent_id: str, notice: AgentNotice) -> NewEvent:
+    """Return a notice as it stands in the log of a job."""
     facts = {"agent_id": agent_id, "source": notice.source}
     text = _SENTENCES[notice.kind].format(source=notice.source, agent=agent_id)
     if notice.deadline is not None:

@@ -131,6 +131,7 @@ agents = Table(
     Column("session_id", Text, nullable=False),
     Column("replica", Text, nullable=False),
     Column("notice", Text),  # JSON
+    Column("latest_probe", Text),  # JSON
     Column("open_unix_s", Double, nullable=False),  # the latest session, by the store's own clock
     Index("agents_by_job", "job_id", "agent_id"),
 )

@@ -2,6 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from spotwright.adapters.grpc.messages.probe import probe_from_proto, probe_to_proto
 from spotwright.adapters.grpc.messages.telemetry import (
     agent_to_proto,
     command_from_proto,
@@ -15,6 +16,7 @@ from spotwright.domain.telemetry import (
     AgentNotice,
     AgentRecord,
     BatchKey,
+    NetworkProbe,
     SampleRow,
     StoredBatch,
 )
@@ -54,6 +56,19 @@ def test_an_agent_that_never_sent_anything_has_no_figures() -> None:
     )
 
     assert agent_to_proto(record, connected=False) == v1.Agent(facts=facts_to_proto(FACTS))
+
+
+def test_a_probe_survives_the_way_there_and_back() -> None:
+    time = datetime(2026, 5, 1, 12, 0, 0, 250_000, tzinfo=UTC)
+    for probe in (
+        NetworkProbe(command_id="c", peer="p", time=time, sent_mbps=0.0, round_trip_s=0.5),
+        NetworkProbe(command_id="", peer="p", time=time, received_mbps=1.5, limited_by="cpu"),
+        NetworkProbe(command_id="c", peer="p", time=time, problem="two\nlines"),
+    ):
+        message = probe_to_proto(probe)
+
+        assert message.time_unix_ms == time.timestamp() * 1000
+        assert probe_from_proto(message, time=time, where="probes") == probe
 
 
 def test_an_agent_has_the_notice_that_holds() -> None:

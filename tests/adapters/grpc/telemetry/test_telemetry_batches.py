@@ -2,6 +2,7 @@
 
 import math
 import random
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -29,6 +30,11 @@ def one(**fields: Any) -> v1.Batch:
 
 def sample(**fields: Any) -> v1.HostSample:
     return v1.HostSample(**({"time_unix_ms": NOW_MS, "interval_s": 1.0} | fields))
+
+
+def probe(**fields: Any) -> v1.ProbeResult:
+    usual: dict[str, Any] = {"time_unix_ms": NOW_MS, "peer": "10.0.0.2"}
+    return v1.ProbeResult(**usual | fields)
 
 
 def drawn_batch(draw: random.Random) -> v1.Batch:
@@ -209,6 +215,15 @@ BAD = [
     ),
     (one(faults=[v1.CollectorFault(collector="\0")]), "batch.faults[0].collector"),
     (one(faults=[v1.CollectorFault(problem="x" * MAX_BATCH_BYTES)]), "at most 262,144"),
+    (one(probes=[probe()] * 17), "batch.probes has 17 entries, at most 16"),
+    (one(probes=[probe(time_unix_ms=0)]), "batch.probes.time_unix_ms is 0"),
+    (one(probes=[probe(sent_mbps=math.nan)]), "batch.probes.sent_mbps is nan"),
+    (one(probes=[probe(received_mbps=-1.0)]), "batch.probes.received_mbps is -1"),
+    (one(probes=[probe(round_trip_s=math.inf)]), "batch.probes.round_trip_s is inf"),
+    (one(probes=[probe(peer="a\nb")]), "batch.probes.peer must be at most 256"),
+    (one(probes=[probe(command_id="x" * 257)]), "batch.probes.command_id must be at most 256"),
+    (one(probes=[probe(problem="\0")]), "batch.probes.problem"),
+    (one(probes=[probe(limited_by="luck")]), "batch.probes.limited_by must be rate-limit, cpu"),
 ]
 
 
@@ -226,6 +241,18 @@ def test_as_many_steps_and_intervals_as_are_allowed_are_taken() -> None:
     found = read(one(steps=steps))
 
     assert [part.step_count for part in found.parts] == [60] * 100
+
+
+def test_the_time_of_a_probe_is_corrected_and_what_it_did_not_measure_is_absent() -> None:
+    late_ms = NOW_MS + 60_000
+    sent = probe(time_unix_ms=NOW_MS - 1_000, sent_mbps=940.0, limited_by="rate-limit")
+
+    (found,) = read(one(probes=[sent]), receive_unix_ms=late_ms).probes
+
+    assert found.time == datetime.fromtimestamp((late_ms - 1_000) / 1000, UTC)
+    assert (found.sent_mbps, found.received_mbps, found.round_trip_s) == (940.0, None, None)
+    assert (found.peer, found.limited_by, found.has_result) == ("10.0.0.2", "rate-limit", True)
+    assert found.attainable_mbps is None  # more may be possible
 
 
 def test_a_loss_that_diverged_is_taken() -> None:

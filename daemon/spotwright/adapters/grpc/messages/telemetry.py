@@ -8,6 +8,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from spotwright.adapters.grpc.messages.probe import probe_to_proto
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.telemetry import (
     AgentFacts,
@@ -96,6 +97,8 @@ def agent_to_proto(record: AgentRecord, *, connected: bool) -> v1.Agent:
         agent.latest_step.MergeFromString(record.latest_step)
     if record.notice is not None:
         agent.notice.CopyFrom(notice_to_proto(record.notice))
+    if record.latest_probe is not None:
+        agent.latest_probe.CopyFrom(probe_to_proto(record.latest_probe))
     return agent
 
 

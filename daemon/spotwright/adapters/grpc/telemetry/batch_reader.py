@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from spotwright.adapters.grpc.messages.probe import probe_from_proto
 from spotwright.adapters.grpc.messages.telemetry import NOTICE_KINDS, check_text
 from spotwright.adapters.grpc.telemetry.figure_sums import (
     GPU_FIGURES,
@@ -23,6 +24,7 @@ from spotwright.domain.telemetry import (
     RESOLUTIONS_S,
     AgentNotice,
     BatchKey,
+    NetworkProbe,
     ReceivedBatch,
     RollupPart,
     Statistic,
@@ -31,7 +33,7 @@ from spotwright.v1 import telemetry_pb2 as v1
 
 MAX_BATCH_BYTES = 256 * 1024
 MAX_SAMPLES, MAX_STEPS, MAX_INTERVALS = 600, 6_000, 100
-_MAX_GPUS, _MAX_NOTICES, _MAX_FAULTS = 64, 16, 64
+_MAX_GPUS, _MAX_NOTICES, _MAX_FAULTS, _MAX_PROBES = 64, 16, 64, 16
 _MAX_DROPPED = 10**12  # sums of these fit into the 64 bits of a database
 _LEFT_ALONE_MS = 2_000
 _FIRST_UNIX_MS, _LAST_UNIX_MS = 946_684_800_000, 4_102_444_800_000  # the years 2000 and 2100
@@ -66,6 +68,7 @@ def read_batch(batch: v1.Batch, *, sender: Sender, receive_unix_ms: int) -> Rece
         latest_sample=_latest(batch.samples, skew_ms),
         latest_step=_latest(batch.steps, skew_ms),
         notices=tuple(_notice(notice, skew_ms) for notice in batch.notices),
+        probes=tuple(_probe(probe, skew_ms) for probe in batch.probes),
         faults=_faults(batch),
         dropped_sample_count=batch.dropped_sample_count,
     )
@@ -81,6 +84,7 @@ def _check_sizes(batch: v1.Batch, byte_count: int) -> None:
     _at_most("batch.steps", len(batch.steps), MAX_STEPS)
     _at_most("batch.notices", len(batch.notices), _MAX_NOTICES)
     _at_most("batch.faults", len(batch.faults), _MAX_FAULTS)
+    _at_most("batch.probes", len(batch.probes), _MAX_PROBES)
     if not 0 <= batch.dropped_sample_count <= _MAX_DROPPED:
         raise BadInputError(
             f"batch.dropped_sample_count must be from 0 to {_MAX_DROPPED:,}, "
@@ -220,6 +224,11 @@ def _notice(notice: v1.Notice, skew_ms: int) -> AgentNotice:
         source=notice.source,
         detail=notice.detail,
     )
+
+
+def _probe(probe: v1.ProbeResult, skew_ms: int) -> NetworkProbe:
+    time = _datetime("batch.probes.time_unix_ms", probe.time_unix_ms - skew_ms)
+    return probe_from_proto(probe, time=time, where="batch.probes")
 
 
 def _datetime(name: str, unix_ms: int) -> datetime:
