@@ -1,0 +1,5 @@
+"""Why a probe gives no result."""
+
+
+class ProbeError(Exception):
+    """A probe cannot be made, or broke off; the text says why."""
