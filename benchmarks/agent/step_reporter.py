@@ -1,0 +1,95 @@
+"""What a call of StepReporter.step costs training: `python -m benchmarks.agent.step_reporter`."""
+
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from spotwright_agent.readings import StepReading
+from spotwright_agent.step_socket import StepSocket
+from spotwright_agent.training import StepReporter
+
+CALLS, ROUNDS, LIMIT_MS = 1_000, 5, 20.0
+
+
+class Row(NamedTuple):
+    """1,000 calls in one situation."""
+
+    what: str
+    best_ms: float
+    worst_ms: float  # of the rounds: other processes are on the same cores
+    dropped: int
+
+
+def measure() -> list[Row]:
+    """Return what 1,000 calls take with an agent, without one, and with one that does not read."""
+    with tempfile.TemporaryDirectory(prefix="sw") as folder:
+        path = Path(folder) / "s"
+        absent = _row("agent absent", path)
+        with _deaf(path):
+            full = _row("its queue full", path)
+        steps: list[StepReading] = []
+        with _agent(path, steps.append):
+            present = _row("agent present", path)
+            _wait_for(lambda: len(steps) + present.dropped == CALLS * ROUNDS)
+    assert len(steps) + present.dropped == CALLS * ROUNDS, "a step is told or counted, never lost"
+    return [present, absent, full]
+
+
+def _row(what: str, path: Path) -> Row:
+    reporter = StepReporter(str(path))
+    times_ms = []
+    for _ in range(ROUNDS):
+        started_s = time.perf_counter()
+        for step in range(CALLS):
+            reporter.step(step, samples=256, loss=2.5)
+        times_ms.append((time.perf_counter() - started_s) * 1000)
+        time.sleep(0.1)
+    reporter.close()
+    return Row(what, min(times_ms), max(times_ms), reporter.dropped)
+
+
+def _wait_for(done: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + 5.0
+    while not done() and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+
+
+@contextmanager
+def _agent(path: Path, on_step: Callable[[StepReading], None]) -> Iterator[None]:
+    stopping = threading.Event()
+    thread = threading.Thread(target=StepSocket(path, on_step=on_step).run, args=(stopping,))
+    thread.start()
+    _wait_for(path.exists)
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join()
+
+
+@contextmanager
+def _deaf(path: Path) -> Iterator[None]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(str(path))
+        yield
+    path.unlink()
+
+
+def main() -> None:
+    """Print a row for each situation."""
+    print(f"{CALLS:,} calls of StepReporter.step, {ROUNDS} rounds; at most {LIMIT_MS:.0f} ms asked")
+    for row in measure():
+        verdict = "ok" if row.best_ms <= LIMIT_MS else "MISSED"
+        print(
+            f"  {row.what:16} best {row.best_ms:5.1f} ms, worst {row.worst_ms:5.1f} ms, "
+            f"{row.dropped:,} of {CALLS * ROUNDS:,} steps dropped  {verdict}"
+        )
+
+
+if __name__ == "__main__":
+    main()
