@@ -42,6 +42,10 @@ class AwsMetadata:
         rebalance = self._get("events/recommendations/rebalance")
         return None if rebalance is None else _hint(rebalance, now_unix_ms)
 
+    def close(self) -> None:
+        """End the connection."""
+        self._link.close()
+
     def _fact(self, name: str) -> str:
         found = self._get(name)
         return "" if found is None else plain(found, about=name)

@@ -49,6 +49,10 @@ class AzureMetadata:
         notices = [self._notice(event, now_unix_ms) for event in events]
         return min(notices, key=_soonest) if notices else None
 
+    def close(self) -> None:
+        """End the connection."""
+        self._link.close()
+
     def _deadline(self, key: str, event: dict[str, Any], now_unix_ms: int) -> int | None:
         told = _http_unix_ms(event.get("NotBefore"))
         if told is None and event.get("EventStatus") == "Started":

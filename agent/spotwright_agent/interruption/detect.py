@@ -46,6 +46,7 @@ def _answering(name: str, base_url: str) -> MetadataSource | None:
     try:
         source.facts()
     except MetadataError:
+        source.close()
         return None
     return source
 

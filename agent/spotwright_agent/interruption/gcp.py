@@ -43,6 +43,10 @@ class GcpMetadata:
             return _interruption("host maintenance ends this host", now_unix_ms, None)
         return None
 
+    def close(self) -> None:
+        """End the connection."""
+        self._link.close()
+
     def _preemption(self, now_unix_ms: int) -> Notice:
         if self._preempted_unix_ms is None:
             self._preempted_unix_ms = now_unix_ms

@@ -32,8 +32,8 @@ class MetadataLink:
 
     def __init__(self, base_url: str, *, timeout_s: float = 1.0) -> None:
         self._base_url = base_url or LINK_LOCAL_URL
-        parts = urlsplit(self._base_url)
         try:
+            parts = urlsplit(self._base_url)
             self._address = parts.hostname or "", parts.port or 80
         except ValueError as error:
             raise MetadataError(f"{base_url} is not the URL of a server: {error}") from error

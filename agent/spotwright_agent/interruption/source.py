@@ -36,6 +36,9 @@ class MetadataSource(Protocol):
             MetadataError: nothing is known; what was said before still holds.
         """
 
+    def close(self) -> None:
+        """End the connection; the next call opens another."""
+
 
 def plain(text: str, *, about: str) -> str:
     """Return a name that a cloud gives, without the white space around it."""

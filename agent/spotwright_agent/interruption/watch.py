@@ -75,6 +75,8 @@ class InterruptionWatch:
             self._searched.set()
             left_s = _POLL_S - (time.monotonic() - start_s)
             stopping.wait(max(left_s, _MIN_PAUSE_S))
+        if self._source is not None:
+            self._source.close()
 
     def _search(self, stopping: threading.Event) -> None:
         pause_s = _FIRST_SEARCH_S
