@@ -1,5 +1,6 @@
 """The agent's systemd unit and what belongs to it, judged by systemd itself."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from tests.outside_tools import require_tool
+from tests.outside_tools import require, require_tool
 
 FOLDER = Path(__file__).parents[2] / "agent" / "systemd"
 UNIT = FOLDER / "spotwright-agent.service"
@@ -82,6 +83,8 @@ def test_the_agent_keeps_what_it_must_see() -> None:
 
 
 def test_the_user_and_the_folder_of_the_unit_are_made(tmp_path: Path) -> None:
+    require(os.geteuid() == 0, "only root may give files away")
+    (tmp_path / "etc").mkdir()
     for tool, kind in (("systemd-sysusers", "sysusers"), ("systemd-tmpfiles", "tmpfiles")):
         create = ["--create"] if kind == "tmpfiles" else []
         subprocess.run(
