@@ -13,7 +13,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from spotwright.adapters.grpc.interceptor import CallInterceptor
 from spotwright.adapters.grpc.jobs.job_service import JobService
 from spotwright.adapters.grpc.jobs.job_watch import JobWatches
-from spotwright.adapters.grpc.messages.job import read_planned_run
+from spotwright.adapters.grpc.messages.planned_run import read_planned_run
 from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.v1 import job_pb2_grpc, telemetry_pb2, telemetry_pb2_grpc
 from tests.adapters.grpc.jobs.job_daemon import OpenGuard

@@ -4,8 +4,21 @@ from dataclasses import dataclass
 
 from spotwright.domain.job import Target, TargetKind
 from spotwright.domain.job_run import Progress
+from spotwright.domain.prediction import LinkRates, StepTerms
+from spotwright.domain.workload import Strategy
 
 _ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPool:
+    """The workers of one instance type, as the plan expects them to step."""
+
+    instance_type: str
+    node_count: int
+    step_s: float
+    terms: StepTerms
+    rates: LinkRates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +34,8 @@ class PlannedRun:
     samples_per_s: float
     step_s: float | None  # of one worker, averaged over steps
     deadline_s: float | None  # from the first progress
+    strategy: Strategy | None = None
+    pools: tuple[PlannedPool, ...] = ()  # of workers; none for functions
 
     def fraction(self, progress: Progress) -> float | None:
         """Return the share of the goal that is reached, or None where it cannot be told.

@@ -55,6 +55,15 @@ class StepTerms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LinkRates:
+    """Rates of a node's links in one direction that a prediction counts with; None: not known."""
+
+    network_mbps: float | None = None
+    pcie_mbps: float | None = None  # of one GPU
+    nvlink_mbps: float | None = None  # of one GPU; None: it has none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPrediction:
     """What one group of equal workers does."""
 
@@ -66,6 +75,7 @@ class GroupPrediction:
     memory_gib: float | None  # per GPU; None where the device has none
     memory_limit_gib: float | None
     compute_source: str  # measured, roofline, ...
+    rates: LinkRates = LinkRates()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from spotwright.perfmodel.convergence import (
 )
 from spotwright.perfmodel.fleets import fleet_progress
 from spotwright.perfmodel.interruption import spot_risk, uninterrupted_probability
+from spotwright.perfmodel.link_rates import link_rates
 from spotwright.perfmodel.memory import check_memory
 from spotwright.perfmodel.notes import prediction_notes
 from spotwright.perfmodel.serverless import functions_usd_per_s, lifecycle
@@ -174,6 +175,7 @@ def _group_predictions(
                 ),
                 memory_limit_gib=worker.group.instance_type.gpu_memory_gib or None,
                 compute_source=worker.compute.source,
+                rates=link_rates(job.workload, worker),
             )
         )
     return tuple(result)

@@ -21,9 +21,11 @@ from spotwright.domain.job_run import JobRun, JobState, NewEvent
 from spotwright.domain.telemetry import AgentRecord
 from spotwright.usecases.all_agents import all_agents
 from spotwright.usecases.follow_job import Memory, follow, remember
+from spotwright.usecases.follow_terms import follow_terms
 from spotwright.usecases.job_ports import ControlStore
 from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.usecases.store_ports import Lease, PageStart
+from spotwright.usecases.watch_terms import TermWatch
 
 _log = logging.getLogger(__name__)
 _PAGE = 1000
@@ -60,6 +62,7 @@ class JobControl:
         self._owner = f"{replica}/{secrets.token_hex(4)}"
         self._memories: dict[str, Memory] = {}  # of the jobs that this replica controls
         self._is_behind = False  # there are more jobs to take
+        self._terms = TermWatch(store)
 
     @property
     def controlled_jobs(self) -> frozenset[str]:
@@ -181,6 +184,7 @@ class JobControl:
     def _follow(self, jobs: Sequence[JobRun]) -> list[str]:
         agents = self._agents_by_job() if jobs else {}
         noticed = []
+        self._terms.start_round(self._memories.keys())
         for job in jobs:
             try:
                 if self._follow_one(job, agents.get(job.job_id, ())):
@@ -193,17 +197,16 @@ class JobControl:
 
     def _follow_one(self, job: JobRun, agents: Sequence[AgentRecord]) -> bool:
         """Log what happened to a job; tell whether anything did."""
-        found = follow(
-            job,
-            agents,
-            deadline_s=self._planned.of(job.plan_id).deadline_s,
-            now=self._clock(),
-            memory=self._memories[job.job_id],
-        )
-        if found.events:
-            self._log_events(job.job_id, found.events)
-        self._memories[job.job_id] = found.memory
-        return bool(found.events)
+        planned, now = self._planned.of(job.plan_id), self._clock()
+        memory = self._memories[job.job_id]
+        found = follow(job, agents, deadline_s=planned.deadline_s, now=now, memory=memory)
+        terms = self._terms.look(job.job_id, planned, agents, now=now, known=memory.bottlenecks)
+        steps = follow_terms(terms, now=now, memory=found.memory)
+        events = [*found.events, *steps.events]
+        if events:
+            self._log_events(job.job_id, events)
+        self._memories[job.job_id] = steps.memory
+        return bool(events)
 
     def _log_events(self, job_id: str, events: Sequence[NewEvent]) -> None:
         def logged(job: JobRun) -> tuple[JobRun, Sequence[NewEvent]]:

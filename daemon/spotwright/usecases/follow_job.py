@@ -18,6 +18,7 @@ class Memory:
 
     deadline_passed: bool = False
     silent_agents: frozenset[str] = frozenset()
+    bottlenecks: frozenset[tuple[str, str]] = frozenset()  # instance type and term
 
 
 class Followed(NamedTuple):
@@ -31,6 +32,7 @@ def remember(events: Iterable[NewEvent], memory: Memory | None = None) -> Memory
     """Return what the events of a job, oldest first, add to what is remembered."""
     known = memory or Memory()
     silent = set(known.silent_agents)
+    slow = set(known.bottlenecks)
     passed = known.deadline_passed
     for event in events:
         agent_id = event.facts.get("agent_id", "")
@@ -38,8 +40,14 @@ def remember(events: Iterable[NewEvent], memory: Memory | None = None) -> Memory
             silent.add(agent_id)
         elif event.kind == "agent-back":
             silent.discard(agent_id)
+        elif event.kind == "bottleneck-found":
+            slow.add(_bottleneck(event))
+        elif event.kind == "bottleneck-gone":
+            slow.discard(_bottleneck(event))
         passed = passed or event.kind == "deadline-passed"
-    return Memory(deadline_passed=passed, silent_agents=frozenset(silent))
+    return Memory(
+        deadline_passed=passed, silent_agents=frozenset(silent), bottlenecks=frozenset(slow)
+    )
 
 
 def follow(
@@ -71,6 +79,10 @@ def follow(
         events.append(_deadline_event(deadline_s, now))
         memory = replace(memory, deadline_passed=True)
     return Followed(events, memory)
+
+
+def _bottleneck(event: NewEvent) -> tuple[str, str]:
+    return event.facts.get("instance_type", ""), event.facts.get("term", "")
 
 
 def _is_silent(agent: AgentRecord, now: datetime) -> bool:

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from spotwright.domain.job_run import JobRun
+from spotwright.domain.live_term import LiveTerm
 from spotwright.domain.planned_run import PlannedRun
 from spotwright.usecases.job_ports import AgentReader, ReportStore
+from spotwright.usecases.live_terms import live_terms
 from spotwright.usecases.planned_runs import PlannedRuns
+from spotwright.usecases.watch_terms import MOST_AGENTS, recent_steps
 
 _STEP_WINDOW_S = 600
 _STEP_RESOLUTION_S = 60
@@ -33,6 +36,7 @@ class JobReport:
 
     job: JobRun
     lines: tuple[ReportLine, ...]
+    terms: tuple[LiveTerm, ...] = ()
 
 
 def report_job(
@@ -40,8 +44,21 @@ def report_job(
 ) -> JobReport:
     """Report on a job, or raise NotFoundError."""
     job = store.job(job_id)
+    run = planned.of(job.plan_id)
     step_s = _measured_step_s(job, store, now)
-    return JobReport(job=job, lines=report_lines(job, planned.of(job.plan_id), step_s, now=now))
+    return JobReport(
+        job=job,
+        lines=report_lines(job, run, step_s, now=now),
+        terms=_terms(job, run, store, now),
+    )
+
+
+def _terms(
+    job: JobRun, planned: PlannedRun, store: AgentReader, now: datetime
+) -> tuple[LiveTerm, ...]:
+    """Return the terms of the job's latest minutes."""
+    agents = store.agents(job_id=job.job_id, limit=MOST_AGENTS)
+    return live_terms(planned, recent_steps(agents, store, end=job.end_time or now))
 
 
 def report_lines(

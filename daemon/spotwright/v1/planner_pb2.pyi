@@ -155,7 +155,7 @@ class StepTerms(_message.Message):
     def __init__(self, compute_s: _Optional[float] = ..., pcie_s: _Optional[float] = ..., nvlink_s: _Optional[float] = ..., network_s: _Optional[float] = ..., ps_service_s: _Optional[float] = ..., input_stall_s: _Optional[float] = ...) -> None: ...
 
 class GroupPrediction(_message.Message):
-    __slots__ = ("group", "batch_per_gpu", "step_s", "terms", "samples_per_s", "memory_gib", "memory_limit_gib", "compute_source")
+    __slots__ = ("group", "batch_per_gpu", "step_s", "terms", "samples_per_s", "memory_gib", "memory_limit_gib", "compute_source", "rates")
     GROUP_FIELD_NUMBER: _ClassVar[int]
     BATCH_PER_GPU_FIELD_NUMBER: _ClassVar[int]
     STEP_S_FIELD_NUMBER: _ClassVar[int]
@@ -164,6 +164,7 @@ class GroupPrediction(_message.Message):
     MEMORY_GIB_FIELD_NUMBER: _ClassVar[int]
     MEMORY_LIMIT_GIB_FIELD_NUMBER: _ClassVar[int]
     COMPUTE_SOURCE_FIELD_NUMBER: _ClassVar[int]
+    RATES_FIELD_NUMBER: _ClassVar[int]
     group: NodeGroup
     batch_per_gpu: float
     step_s: float
@@ -172,7 +173,18 @@ class GroupPrediction(_message.Message):
     memory_gib: float
     memory_limit_gib: float
     compute_source: str
-    def __init__(self, group: _Optional[_Union[NodeGroup, _Mapping]] = ..., batch_per_gpu: _Optional[float] = ..., step_s: _Optional[float] = ..., terms: _Optional[_Union[StepTerms, _Mapping]] = ..., samples_per_s: _Optional[float] = ..., memory_gib: _Optional[float] = ..., memory_limit_gib: _Optional[float] = ..., compute_source: _Optional[str] = ...) -> None: ...
+    rates: LinkRates
+    def __init__(self, group: _Optional[_Union[NodeGroup, _Mapping]] = ..., batch_per_gpu: _Optional[float] = ..., step_s: _Optional[float] = ..., terms: _Optional[_Union[StepTerms, _Mapping]] = ..., samples_per_s: _Optional[float] = ..., memory_gib: _Optional[float] = ..., memory_limit_gib: _Optional[float] = ..., compute_source: _Optional[str] = ..., rates: _Optional[_Union[LinkRates, _Mapping]] = ...) -> None: ...
+
+class LinkRates(_message.Message):
+    __slots__ = ("network_mbps", "pcie_mbps", "nvlink_mbps")
+    NETWORK_MBPS_FIELD_NUMBER: _ClassVar[int]
+    PCIE_MBPS_FIELD_NUMBER: _ClassVar[int]
+    NVLINK_MBPS_FIELD_NUMBER: _ClassVar[int]
+    network_mbps: float
+    pcie_mbps: float
+    nvlink_mbps: float
+    def __init__(self, network_mbps: _Optional[float] = ..., pcie_mbps: _Optional[float] = ..., nvlink_mbps: _Optional[float] = ...) -> None: ...
 
 class Prediction(_message.Message):
     __slots__ = ("strategy", "fleet", "groups", "iteration_s", "cluster_steps_per_s", "samples_per_s", "weighted_batch", "convergence_coefficient", "steps_to_goal", "duration_s", "duration_p95_s", "deadline_probability", "overall_deadline_probability", "uninterrupted_probability", "cost_usd", "traffic_usd", "bottleneck", "network_basis", "notes")

@@ -17,7 +17,7 @@ from spotwright.adapters.grpc.access.rate_limit import RateLimiter
 from spotwright.adapters.grpc.interceptor import CallInterceptor, Guard
 from spotwright.adapters.grpc.jobs.job_service import JobService
 from spotwright.adapters.grpc.jobs.job_watch import JobWatches
-from spotwright.adapters.grpc.messages.job import read_planned_run
+from spotwright.adapters.grpc.messages.planned_run import read_planned_run
 from spotwright.adapters.grpc.planning.catalog_service import CatalogService
 from spotwright.adapters.grpc.planning.planner_service import PlannerService
 from spotwright.adapters.grpc.planning.workers import QUICK, SEARCH

@@ -10,7 +10,7 @@ from spotwright.adapters.grpc.access.callers import LOOPBACK
 from spotwright.adapters.grpc.interceptor import CallInterceptor
 from spotwright.adapters.grpc.jobs.job_service import JobService
 from spotwright.adapters.grpc.jobs.job_watch import JobWatches
-from spotwright.adapters.grpc.messages.job import read_planned_run
+from spotwright.adapters.grpc.messages.planned_run import read_planned_run
 from spotwright.client.aio import AioClient
 from spotwright.domain.access import Principal
 from spotwright.usecases.job_ports import JobServiceStore

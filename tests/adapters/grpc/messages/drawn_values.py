@@ -20,7 +20,13 @@ from spotwright.domain.plan import (
     Saving,
     SmallestChange,
 )
-from spotwright.domain.prediction import GroupPrediction, Interval, Prediction, StepTerms
+from spotwright.domain.prediction import (
+    GroupPrediction,
+    Interval,
+    LinkRates,
+    Prediction,
+    StepTerms,
+)
 from spotwright.domain.questions import (
     ComparedFleet,
     GoalOverride,
@@ -137,6 +143,12 @@ group_predictions = st.builds(
     memory_gib=maybe(numbers),
     memory_limit_gib=maybe(numbers),
     compute_source=texts,
+    rates=st.builds(
+        LinkRates,
+        network_mbps=maybe(numbers),
+        pcie_mbps=maybe(numbers),
+        nvlink_mbps=maybe(numbers),
+    ),
 )
 predictions = st.builds(
     Prediction,

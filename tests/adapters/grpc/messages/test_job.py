@@ -7,13 +7,16 @@ from spotwright.adapters.grpc.messages.job import (
     event_to_proto,
     job_from_proto,
     job_to_proto,
-    read_planned_run,
     report_from_proto,
     report_to_proto,
 )
+from spotwright.adapters.grpc.messages.planned_run import read_planned_run
 from spotwright.domain.job import Target, TargetKind
 from spotwright.domain.job_run import Event, JobState, Progress
-from spotwright.domain.planned_run import PlannedRun
+from spotwright.domain.live_term import LiveTerm
+from spotwright.domain.planned_run import PlannedPool, PlannedRun
+from spotwright.domain.prediction import LinkRates, StepTerms
+from spotwright.domain.workload import Strategy
 from spotwright.usecases.job_report import JobReport, ReportLine
 from tests.adapters.grpc.planning.example_plan import plan_message
 from tests.usecases.example_job_run import START, after, job_run
@@ -46,7 +49,19 @@ def test_a_report_comes_back_as_it_was() -> None:
         ReportLine(figure="duration_s", planned=0.0, measured=None),
         ReportLine(figure="elapsed_s", planned=None, measured=0.0),
     )
-    report = JobReport(job=RUNNING, lines=lines)
+    terms = (
+        LiveTerm(instance_type="g5.xlarge", term="compute", planned_s=0.0, measured_s=0.5),
+        LiveTerm(
+            instance_type="g5.xlarge",
+            term="network",
+            planned_s=1.0,
+            planned_mbps=25_000.0,
+            measured_mbps=0.0,
+            is_bottleneck=True,
+            text="slow",
+        ),
+    )
+    report = JobReport(job=RUNNING, lines=lines, terms=terms)
 
     assert report_from_proto(report_to_proto(report)) == report
 
@@ -65,7 +80,31 @@ def test_what_a_plan_promises_is_read_from_its_document() -> None:
         samples_per_s=27.8,
         step_s=3.6,
         deadline_s=7200.0,
+        strategy=Strategy.ASP_PS,
+        pools=(
+            PlannedPool(
+                instance_type="g5.xlarge",
+                node_count=3,
+                step_s=3.6,
+                terms=StepTerms(compute_s=2.6, network_s=1.0),
+                rates=LinkRates(network_mbps=2_500.0),
+            ),
+        ),
     )
+
+
+def test_pools_are_by_instance_type_and_functions_have_none() -> None:
+    plan = plan_message()
+    other = plan.prediction.groups.add()
+    other.CopyFrom(plan.prediction.groups[0])
+    other.group.node_count, other.step_s, other.terms.network_s = 1, 4.0, 1.4
+    (pool,) = read_planned_run(plan.SerializeToString()).pools
+
+    assert (pool.node_count, pool.step_s) == (4, pytest.approx((3 * 3.6 + 4.0) / 4))
+    assert pool.terms.network_s == pytest.approx((3 * 1.0 + 1.4) / 4)
+    for group in plan.prediction.groups:
+        group.ClearField("group")
+    assert read_planned_run(plan.SerializeToString()).pools == ()
 
 
 def test_what_a_plan_does_not_say_is_not_known() -> None:

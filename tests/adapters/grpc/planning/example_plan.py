@@ -28,7 +28,15 @@ def plan_message(*, loss: float | None = None) -> planner_pb2.Plan:
         deadline_s=7200.0,
         prediction=planner_pb2.Prediction(
             fleet=planner_pb2.Fleet(nodes=[workers, server]),
-            groups=[planner_pb2.GroupPrediction(group=workers, step_s=3.6)],
+            strategy=planner_pb2.STRATEGY_ASP_PS,
+            groups=[
+                planner_pb2.GroupPrediction(
+                    group=workers,
+                    step_s=3.6,
+                    terms=planner_pb2.StepTerms(compute_s=2.6, network_s=1.0),
+                    rates=planner_pb2.LinkRates(network_mbps=2_500.0),
+                )
+            ],
             steps_to_goal=1_000.0,
             weighted_batch=100.0,
             samples_per_s=27.8,

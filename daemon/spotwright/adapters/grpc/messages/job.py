@@ -1,14 +1,15 @@
 """Jobs, their events and reports as messages, and back."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from spotwright.domain.job import Target, TargetKind
+from spotwright.adapters.grpc.messages.scalars import by_name
 from spotwright.domain.job_run import Event, JobRun, JobState, Progress
-from spotwright.domain.planned_run import PlannedRun
+from spotwright.domain.live_term import LiveTerm
 from spotwright.usecases.job_report import JobReport, ReportLine
-from spotwright.v1 import job_pb2, planner_pb2
+from spotwright.v1 import job_pb2
 
 _STATES = {
     JobState.PENDING: job_pb2.JOB_STATE_PENDING,
@@ -17,13 +18,6 @@ _STATES = {
     JobState.STOPPED: job_pb2.JOB_STATE_STOPPED,
 }
 _STATES_BACK: dict[int, JobState] = {number: state for state, number in _STATES.items()}
-_TARGET_KINDS = {
-    planner_pb2.TARGET_KIND_LOSS: TargetKind.LOSS,
-    planner_pb2.TARGET_KIND_SAMPLES: TargetKind.SAMPLES,
-    planner_pb2.TARGET_KIND_STEPS: TargetKind.STEPS,
-    planner_pb2.TARGET_KIND_EPOCHS: TargetKind.EPOCHS,
-    planner_pb2.TARGET_KIND_TOKENS: TargetKind.TOKENS,
-}
 
 
 def state_to_proto(state: JobState) -> job_pb2.JobState:
@@ -112,7 +106,9 @@ def report_to_proto(report: JobReport) -> job_pb2.GetJobReportResponse:
         job_pb2.ReportLine(figure=line.figure, planned=line.planned, measured=line.measured)
         for line in report.lines
     ]
-    return job_pb2.GetJobReportResponse(job=job_to_proto(report.job), lines=lines)
+    return job_pb2.GetJobReportResponse(
+        job=job_to_proto(report.job), lines=lines, terms=[_term_to_proto(t) for t in report.terms]
+    )
 
 
 def report_from_proto(report: job_pb2.GetJobReportResponse) -> JobReport:
@@ -125,43 +121,15 @@ def report_from_proto(report: job_pb2.GetJobReportResponse) -> JobReport:
         )
         for line in report.lines
     )
-    return JobReport(job=job_from_proto(report.job), lines=lines)
-
-
-def read_planned_run(document: bytes) -> PlannedRun:
-    """Return what a plan promises, from the document that it is kept as."""
-    plan = planner_pb2.Plan.FromString(document)
-    prediction = plan.prediction
-    kind = _TARGET_KINDS.get(plan.target.kind)
-    return PlannedRun(
-        target=None if kind is None else Target(kind=kind, value=plan.target.value),
-        steps_to_goal=prediction.steps_to_goal,
-        samples_to_goal=prediction.steps_to_goal * prediction.weighted_batch,
-        duration_s=prediction.duration_s.mid,
-        cost_usd=plan.cost_usd,
-        rent_usd_per_hour=_rent_usd_per_hour(prediction.fleet),
-        samples_per_s=prediction.samples_per_s,
-        step_s=_mean_step_s(prediction),
-        deadline_s=plan.deadline_s if plan.HasField("deadline_s") else None,
+    return JobReport(
+        job=job_from_proto(report.job),
+        lines=lines,
+        terms=tuple(LiveTerm(**by_name(term)) for term in report.terms),
     )
 
 
-def _rent_usd_per_hour(fleet: planner_pb2.Fleet) -> float | None:
-    if fleet.HasField("functions") or not all(node.HasField("offer") for node in fleet.nodes):
-        return None
-    return sum(node.node_count * node.offer.price_usd_per_hour for node in fleet.nodes)
-
-
-def _mean_step_s(prediction: planner_pb2.Prediction) -> float | None:
-    """Return the mean over steps: a fast worker makes more of them than a slow one."""
-    workers = [(_worker_count(group), group.step_s) for group in prediction.groups]
-    steps_per_s = sum(count / step_s for count, step_s in workers if step_s > 0)
-    return sum(count for count, _ in workers) / steps_per_s if steps_per_s else None
-
-
-def _worker_count(group: planner_pb2.GroupPrediction) -> float:
-    nodes = group.group
-    return nodes.node_count * max(1.0, nodes.gpus_per_node) if group.HasField("group") else 1.0
+def _term_to_proto(term: LiveTerm) -> job_pb2.LiveTerm:
+    return job_pb2.LiveTerm(**asdict(term))
 
 
 def _timestamp(time: datetime | None) -> Timestamp | None:

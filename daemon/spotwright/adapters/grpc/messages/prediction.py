@@ -8,7 +8,13 @@ from spotwright.adapters.grpc.messages.fleet import (
     group_to_proto,
 )
 from spotwright.adapters.grpc.messages.scalars import by_name, optional
-from spotwright.domain.prediction import GroupPrediction, Interval, Prediction, StepTerms
+from spotwright.domain.prediction import (
+    GroupPrediction,
+    Interval,
+    LinkRates,
+    Prediction,
+    StepTerms,
+)
 from spotwright.domain.questions import ComparedFleet, RowPrediction
 from spotwright.domain.workload import Strategy
 from spotwright.v1 import planner_pb2 as pb
@@ -51,6 +57,18 @@ def terms_from_proto(message: pb.StepTerms) -> StepTerms:
     return StepTerms(**by_name(message))
 
 
+def rates_to_proto(rates: LinkRates) -> pb.LinkRates:
+    """Return the rates of a node's links as a message."""
+    return pb.LinkRates(
+        network_mbps=rates.network_mbps, pcie_mbps=rates.pcie_mbps, nvlink_mbps=rates.nvlink_mbps
+    )
+
+
+def rates_from_proto(message: pb.LinkRates) -> LinkRates:
+    """Return the rates of a node's links of a message."""
+    return LinkRates(**by_name(message))
+
+
 def group_prediction_to_proto(done: GroupPrediction) -> pb.GroupPrediction:
     """Return what equal workers do as a message."""
     return pb.GroupPrediction(
@@ -62,6 +80,7 @@ def group_prediction_to_proto(done: GroupPrediction) -> pb.GroupPrediction:
         memory_gib=done.memory_gib,
         memory_limit_gib=done.memory_limit_gib,
         compute_source=done.compute_source,
+        rates=rates_to_proto(done.rates),
     )
 
 
@@ -76,6 +95,7 @@ def group_prediction_from_proto(message: pb.GroupPrediction) -> GroupPrediction:
         memory_gib=optional(message, "memory_gib"),
         memory_limit_gib=optional(message, "memory_limit_gib"),
         compute_source=message.compute_source,
+        rates=rates_from_proto(message.rates),
     )
 
 

@@ -1,0 +1,118 @@
+"""What one host tells about its steps, from the sums of its latest minutes.
+
+    data_wait_s, compute_s, communication_s   means over steps; parts of step_s that do not overlap
+    megabits of a step = mean rate * step_s
+
+Where training tells two of the three parts, the third is the rest of the step. Only intervals in
+which steps ended count, so that pauses do not dilute the rates.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from spotwright.domain.telemetry import AgentRecord, RollupPart, Statistic
+
+_PARTS = ("data_wait_s", "compute_s", "communication_s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """What a link carries; of PCIe and NVLink, that of one GPU."""
+
+    rx_megabits: float  # in one step
+    tx_megabits: float
+    rx_largest_mbps: float  # in one sample
+    tx_largest_mbps: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSteps:
+    """The steps of one host; None where it does not tell."""
+
+    agent_id: str
+    instance_type: str
+    step_count: int
+    covered_s: float  # of the intervals in which steps ended
+    sample_s: float  # between samples of rates
+    step_s: float
+    data_wait_s: float | None = None
+    compute_s: float | None = None
+    communication_s: float | None = None
+    network: Traffic | None = None
+    pcie: Traffic | None = None
+    nvlink: Traffic | None = None
+    probe_mbps: float | None = None  # what the network can do
+
+    @property
+    def busy_s(self) -> float | None:
+        """What a step takes before it needs anybody else."""
+        if self.compute_s is None:
+            return None
+        return self.compute_s + (self.data_wait_s or 0.0)
+
+
+def host_steps(
+    agent: AgentRecord, parts: Sequence[RollupPart], *, resolution_s: float
+) -> HostSteps | None:
+    """Sum up intervals of one host; None where no step ended in them."""
+    stepping = [part for part in parts if "step_s" in part.statistics]
+    if not stepping:
+        return None
+    figures = _merged(stepping)
+    step_s, covered_s = figures["step_s"].mean, len(stepping) * resolution_s
+    sample_count = sum(part.host_sample_count for part in stepping)
+    probe = agent.latest_probe
+    return HostSteps(
+        agent_id=agent.facts.agent_id,
+        instance_type=agent.facts.instance_type,
+        step_count=figures["step_s"].value_count,
+        covered_s=covered_s,
+        sample_s=covered_s / max(1, sample_count),
+        step_s=step_s,
+        **_split(figures, step_s),
+        network=_together(_traffic(figures, "network", step_s), _traffic(figures, "rdma", step_s)),
+        pcie=_traffic(figures, "pcie", step_s),
+        nvlink=_traffic(figures, "nvlink", step_s),
+        probe_mbps=probe.attainable_mbps if probe is not None else None,
+    )
+
+
+def _merged(parts: Iterable[RollupPart]) -> dict[str, Statistic]:
+    figures: dict[str, Statistic] = {}
+    for part in parts:
+        for name, statistic in part.statistics.items():
+            mine = figures.get(name)
+            figures[name] = statistic if mine is None else mine.merged(statistic)
+    return figures
+
+
+def _split(figures: dict[str, Statistic], step_s: float) -> dict[str, float | None]:
+    told = {name: figures[name].mean for name in _PARTS if name in figures}
+    missing = [name for name in _PARTS if name not in told]
+    if len(missing) == 1:
+        told[missing[0]] = max(0.0, step_s - sum(told.values()))
+    return {name: told.get(name) for name in _PARTS}
+
+
+def _traffic(figures: dict[str, Statistic], link: str, step_s: float) -> Traffic | None:
+    rx, tx = figures.get(f"{link}_rx_mbps"), figures.get(f"{link}_tx_mbps")
+    if rx is None or tx is None:
+        return None
+    return Traffic(
+        rx_megabits=rx.mean * step_s,
+        tx_megabits=tx.mean * step_s,
+        rx_largest_mbps=rx.largest,
+        tx_largest_mbps=tx.largest,
+    )
+
+
+def _together(one: Traffic | None, other: Traffic | None) -> Traffic | None:
+    """Add what bypasses the usual counters; the largest sums are not known, so the larger stays."""
+    if one is None or other is None:
+        return one or other
+    return Traffic(
+        rx_megabits=one.rx_megabits + other.rx_megabits,
+        tx_megabits=one.tx_megabits + other.tx_megabits,
+        rx_largest_mbps=max(one.rx_largest_mbps, other.rx_largest_mbps),
+        tx_largest_mbps=max(one.tx_largest_mbps, other.tx_largest_mbps),
+    )

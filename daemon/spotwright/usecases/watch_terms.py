@@ -1,0 +1,69 @@
+"""Look at the steps of jobs from time to time, at a cost that has a limit."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+
+from spotwright.domain.live_term import LiveTerm
+from spotwright.domain.planned_run import PlannedRun
+from spotwright.domain.telemetry import RESOLUTIONS_S, AgentRecord
+from spotwright.usecases.host_steps import HostSteps, host_steps
+from spotwright.usecases.job_ports import AgentReader
+from spotwright.usecases.live_terms import Found, live_terms
+
+WINDOW_S = 300
+MOST_AGENTS = 64  # of a job: enough to tell what its pools do
+_RESOLUTION_S = RESOLUTIONS_S[0]
+_LOOK_EVERY = timedelta(seconds=30)
+_AGENTS_A_ROUND = 256  # their sums are read one after another, in about a millisecond each
+
+
+class TermWatch:
+    """Remembers when each job was looked at. One thread uses it."""
+
+    def __init__(self, store: AgentReader) -> None:
+        self._store = store
+        self._looked: dict[str, datetime] = {}
+        self._left = _AGENTS_A_ROUND
+
+    def start_round(self, job_ids: Collection[str]) -> None:
+        """Begin another round over these jobs; others are forgotten."""
+        self._left = _AGENTS_A_ROUND
+        self._looked = {job_id: t for job_id, t in self._looked.items() if job_id in job_ids}
+
+    def look(
+        self,
+        job_id: str,
+        planned: PlannedRun,
+        agents: Sequence[AgentRecord],
+        *,
+        now: datetime,
+        known: Collection[Found],
+    ) -> tuple[LiveTerm, ...]:
+        """Return the terms of a job; none where it is too early to look again."""
+        due = self._looked.get(job_id, now - _LOOK_EVERY) + _LOOK_EVERY
+        if not planned.pools or not agents or now < due or self._left <= 0:
+            return ()
+        self._looked[job_id] = now
+        self._left -= min(len(agents), MOST_AGENTS)
+        hosts = recent_steps(agents, self._store, end=now)
+        return live_terms(planned, hosts, known=known)
+
+
+def recent_steps(
+    agents: Sequence[AgentRecord], store: AgentReader, *, end: datetime
+) -> list[HostSteps]:
+    """Return what the hosts of a job tell about the minutes up to `end`."""
+    end_unix_s = int(end.timestamp()) + 1
+    found = []
+    for agent in agents[:MOST_AGENTS]:
+        parts = store.rollups(
+            agent.facts.agent_id,
+            resolution_s=_RESOLUTION_S,
+            start_unix_s=end_unix_s - WINDOW_S,
+            end_unix_s=end_unix_s,
+            limit=WINDOW_S // _RESOLUTION_S + 1,
+        )
+        steps = host_steps(agent, parts, resolution_s=_RESOLUTION_S)
+        if steps is not None:
+            found.append(steps)
+    return found
