@@ -1,0 +1,1 @@
+"""What was read, told to the daemon: batches, the spool, and the session."""
