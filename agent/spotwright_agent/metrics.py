@@ -35,7 +35,7 @@ FAMILIES: Mapping[str, _Family] = {
     "spool_bytes": _Family("gauge", "Disk that unacknowledged telemetry takes."),
     "batches_sent_total": _Family("counter", "Batches sent to the daemon."),
     "batches_acked_total": _Family("counter", "Batches that the daemon has stored."),
-    "dropped_samples_total": _Family("counter", "Samples lost from the spool, in this boot."),
+    "spool_dropped_samples_total": _Family("counter", "Samples lost from the spool, in this boot."),
     "session_connected": _Family("gauge", "1: a session with the daemon is open."),
     "collector_faults_total": _Family("counter", "Readings that failed.", "collector"),
     "notice_standing": _Family("gauge", "1: the cloud said that it takes the host away."),
