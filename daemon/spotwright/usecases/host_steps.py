@@ -3,10 +3,12 @@
     data_wait_s, compute_s, communication_s   means over steps; parts of step_s that do not overlap
     megabits of a step = mean rate * step_s
 
-Where training tells two of the three parts, the third is the rest of the step. Only intervals in
-which steps ended count, so that pauses do not dilute the rates.
+Where training tells two of the three parts, the third is the rest of the step. Only intervals of
+which steps tell count, those that ended in them or lasted through them, so that pauses do not
+dilute the rates.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -32,7 +34,7 @@ class HostSteps:
     agent_id: str
     instance_type: str
     step_count: int
-    covered_s: float  # of the intervals in which steps ended
+    covered_s: float  # of the intervals that steps tell of
     sample_s: float  # between samples of rates
     step_s: float
     data_wait_s: float | None = None
@@ -55,7 +57,7 @@ def host_steps(
     agent: AgentRecord, parts: Sequence[RollupPart], *, resolution_s: float
 ) -> HostSteps | None:
     """Sum up intervals of one host; None where no step ended in them."""
-    stepping = [part for part in parts if "step_s" in part.statistics]
+    stepping = _stepping(parts)
     if not stepping:
         return None
     figures = _merged(stepping)
@@ -75,6 +77,19 @@ def host_steps(
         nvlink=_traffic(figures, "nvlink", step_s),
         probe_mbps=probe.attainable_mbps if probe is not None else None,
     )
+
+
+def _stepping(parts: Sequence[RollupPart]) -> list[RollupPart]:
+    """Return the intervals in which steps ended, and those before that the longest began before."""
+    kept: list[RollupPart] = []
+    since_unix_s = math.inf  # when the longest step that ended later began
+    for part in sorted(parts, key=lambda part: part.start_unix_s, reverse=True):
+        step = part.statistics.get("step_s")
+        if step is not None:
+            since_unix_s = min(since_unix_s, part.start_unix_s - step.largest)
+        if step is not None or part.start_unix_s >= since_unix_s:
+            kept.append(part)
+    return kept
 
 
 def _merged(parts: Iterable[RollupPart]) -> dict[str, Statistic]:
