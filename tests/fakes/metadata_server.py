@@ -46,6 +46,7 @@ class MetadataServer:
         self.drip_s = 0.0  # between the bytes of an answer
         self.garbage: bytes | None = None  # in place of each body that is not a token
         self.status: int | None = None  # in place of each status
+        self.failures_left = 0  # so many answers more have status 503
         self.close_mid_answer = False
         self.close_after_answer = False  # without saying so, as an idle connection is closed
         self.chunked = False
@@ -133,6 +134,9 @@ class MetadataServer:
         is_token = path == "/latest/api/token"
         if self.garbage is not None and not is_token:
             status, body = 200, self.garbage
+        if self.failures_left > 0:
+            self.failures_left -= 1
+            return 503, b""
         return (self.status or status), body
 
     def _aws(self, method: str, path: str, headers: Any) -> tuple[int, bytes]:
