@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from spotwright_agent.network import InterfaceFacts, read_interfaces
+from spotwright_agent.collectors.network import InterfaceFacts, read_interfaces
 
 
 def interface(root: Path, name: str, *, speed: str | None, device: bool = True) -> None:
