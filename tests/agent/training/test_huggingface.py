@@ -26,7 +26,7 @@ def train(folder: Path, callback: Any, *, steps: int = 8) -> Any:
         TrainingArguments,
     )
 
-    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes: dict[str, Any] = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
     config = BertConfig(vocab_size=16, intermediate_size=8, **sizes)
     rows = [{"input_ids": torch.tensor([1, 2, 3]), "labels": torch.tensor(0)}] * 64
     arguments = TrainingArguments(
@@ -44,7 +44,7 @@ def train(folder: Path, callback: Any, *, steps: int = 8) -> Any:
     trainer = Trainer(
         model=BertForSequenceClassification(config),
         args=arguments,
-        train_dataset=rows,  # type: ignore[arg-type]
+        train_dataset=rows,
         callbacks=[callback],
     )
     trainer.train()

@@ -55,15 +55,20 @@ def test_parts_of_a_step_add_up_until_it_is_told(path: Path) -> None:
     assert second.data_wait_s is None
 
 
+def told_by(reporter: StepReporter, step: int) -> bool:
+    reporter.step(step)
+    return True
+
+
 def test_no_step_is_lost_while_the_agent_restarts(path: Path) -> None:
     reporter = StepReporter(str(path))
     with listening_agent(path) as first:
-        wait_for(lambda: (reporter.step(0), bool(first.steps))[1])
+        wait_for(lambda: told_by(reporter, 0) and bool(first.steps))
     told = 500
     for step in range(1, told):
         reporter.step(step)
     with listening_agent(path) as second:
-        wait_for(lambda: (reporter.step(told), len({s.step for s in second.steps}) == told)[1])
+        wait_for(lambda: told_by(reporter, told) and len({s.step for s in second.steps}) == told)
         reporter.close()
 
     assert {step.step for step in second.steps} == set(range(1, told + 1))

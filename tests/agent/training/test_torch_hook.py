@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import distributed, multiprocessing
+from torch import distributed
+from torch.multiprocessing.spawn import spawn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -57,7 +58,7 @@ def one_rank(rank: int, path: str, store: str) -> None:
 
 def test_what_ddp_measures_of_itself_is_told_by_each_rank(path: Path, tmp_path: Path) -> None:
     with listening_agent(path) as agent:
-        multiprocessing.spawn(one_rank, (str(path), str(tmp_path / "store")), nprocs=2)  # type: ignore[no-untyped-call]
+        spawn(one_rank, (str(path), str(tmp_path / "store")), nprocs=2)
         wait_for(lambda: len(agent.steps) == 30)
 
     for rank in (0, 1):
