@@ -34,7 +34,7 @@ class SpotwrightCallback(TrainerCallback):
         self.reporter = reporter or StepReporter()
         self._saves, self._stops = save_on_warning, stop_on_interruption
         self._agreement: RankAgreement | None = None
-        self._handled: tuple[str, int | None] | None = None
+        self._handled: tuple[str, float | None] | None = None
         self._free_s = self._begun_s = time.monotonic()
         self._wait_s = 0.0
         self._loss: float | None = None
@@ -91,7 +91,7 @@ class SpotwrightCallback(TrainerCallback):
             return _NOTHING
         # A hint that is repeated has another deadline and is the same; each request counts.
         is_request = warning.kind == "checkpoint"
-        handled = (warning.kind, warning.deadline_unix_ms if is_request else None)
+        handled = (warning.kind, warning.time_unix_ms if is_request else None)
         if handled == self._handled:
             return _NOTHING
         self._handled = handled

@@ -14,6 +14,7 @@ class TrainingWarning:
     kind: str  # hint: may be taken away; interruption: will be; withdrawn: not so; checkpoint: save
     deadline_unix_ms: int | None = None  # when the host is gone, or the hint expires
     interval_s: float | None = None  # between checkpoints from now on; None: as before
+    time_unix_ms: float | None = None  # when the agent said so
     source: str = ""
     detail: str = ""
 
@@ -42,6 +43,7 @@ def read_warning(document: bytes) -> TrainingWarning | None:
         kind=told["kind"],
         deadline_unix_ms=_deadline_unix_ms(told),
         interval_s=_number(told.get("interval_s")),
+        time_unix_ms=_number(told.get("time_unix_ms")),
         source=str(told.get("source", "")),
         detail=str(told.get("detail", "")),
     )
