@@ -20,6 +20,7 @@
  *   gpu.pcie_tx_bytes, pcie_rx_bytes, nvlink_tx_kib, nvlink_rx_kib
  *                    counters at fixed values, in place of the four above
  *   gpu.counter_bits counters wrap at this width
+ *   gpu.field_type   type that fields claim to have; 3, unsigned long long, unless told
  *
  * -DWITHOUT_<name> leaves a function out, as old drivers do.
  */
@@ -380,7 +381,7 @@ static unsigned fill(Gpu *gpu, Field *field) {
     pthread_mutex_unlock(&lock);
     if (!fixed && !rate) return NOT_SUPPORTED;
     if (bits < 64) count &= (1ULL << (int)bits) - 1;
-    field->type = TYPE_UNSIGNED_LONG_LONG;
+    field->type = (unsigned)locked_number(gpu->index, "field_type", TYPE_UNSIGNED_LONG_LONG);
     field->value.ull = count;
     return OK;
 }
