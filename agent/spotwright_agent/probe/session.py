@@ -2,8 +2,8 @@
 
 import contextlib
 import hmac
+import os
 import queue
-import secrets
 import socket
 import threading
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class Session:
     def __init__(self, channel: Channel, *, stopping: threading.Event) -> None:
         self._channel = channel
         self._stopping = stopping
-        self._token = secrets.token_bytes(TOKEN_BYTES)
+        self._token = os.urandom(TOKEN_BYTES)
         self._connections: queue.Queue[socket.socket] = queue.Queue(CONNECTION_COUNT)
         self._lock = threading.Lock()
         self._is_over = False
