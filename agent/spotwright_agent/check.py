@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -255,6 +254,8 @@ def _service() -> dict[str, Any]:
     tool = shutil.which("systemctl")
     if tool is None or not Path("/run/systemd/system").is_dir():
         return {"state": None, "problem": "systemd does not run here"}
+    import subprocess  # noqa: PLC0415  not for `run`
+
     asked = [tool, "is-active", "spotwright-agent.service"]
     done = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=_PATIENCE_S)
     state = done.stdout.strip() or "unknown"

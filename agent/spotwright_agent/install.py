@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
@@ -300,6 +299,8 @@ def _enable(plan: InstallPlan) -> Iterator[str]:
 
 
 def _run(plan: InstallPlan, tool: str, *arguments: str) -> Iterator[str]:
+    import subprocess  # noqa: PLC0415  not for `run`
+
     command = " ".join([tool, *arguments])
     if plan.dry_run:
         yield f"would run {command}"

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
+from spotwright_agent.check import add_check_command
+from spotwright_agent.install import add_install_command
 from spotwright_agent.settings import SettingsError, add_setting_flags, settings_of
 
 
@@ -36,6 +38,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=version("spotwright"))
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_run(commands)
+    add_check_command(commands)
+    add_install_command(commands)
     return parser
 
 
