@@ -293,3 +293,18 @@ def test_counters_grow_with_the_clock_unless_they_are_set(tmp_path: Path) -> Non
 
     assert told["pcie_rx_mbps"] == pytest.approx(12_000, rel=0.5)
     assert told["nvlink_tx_mbps"] / told["pcie_rx_mbps"] == pytest.approx(80 / 12, rel=0.01)
+
+
+def test_a_gpu_that_answers_slowly_does_not_spoil_the_rates_of_those_after_it(
+    tmp_path: Path,
+) -> None:
+    """Read 0.6 s late but counted as 0.3 s, the rate would be three times too high."""
+    gpus = StubGpus(tmp_path, count=2)
+    with gpu_reader(gpus) as reader:
+        started_s = time.monotonic()
+        reader.gpus(0.0)
+        time.sleep(0.3)
+        gpus.set(gpu=0, **{"delay_ms.nvmlDeviceGetUtilizationRates": 600})
+        (_, told) = reader.gpus(time.monotonic() - started_s)
+
+    assert told["pcie_rx_mbps"] == pytest.approx(12_000, rel=0.4)
