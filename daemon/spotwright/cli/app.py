@@ -11,6 +11,7 @@ from spotwright.cli.compare import compare
 from spotwright.cli.job_report import report
 from spotwright.cli.plan import plan
 from spotwright.cli.predict import predict
+from spotwright.cli.probe import probe
 from spotwright.cli.serve import serve
 from spotwright.cli.status import status
 from spotwright.cli.terminal import is_plain
@@ -33,6 +34,7 @@ app.command()(serve)
 app.command()(status)
 app.command()(watch)
 app.command()(report)
+app.command()(probe)
 app.add_typer(catalog.app, name="catalog")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(schema.app, name="schema")

@@ -1,18 +1,25 @@
 """`spotwright calibrate`: fit a workload to measured steps."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from spotwright.cli.daemon_access import DaemonAccess, daemon_access
 from spotwright.cli.extras import needs_extra
-from spotwright.cli.options import AsJson, CatalogFile, Model
-from spotwright.cli.sources import open_catalog, open_job
+from spotwright.cli.measured_job import read_measured_job
+from spotwright.cli.options import AsJson, CatalogFile, Daemon, Model, TlsDir
+from spotwright.cli.sources import OpenedJob, open_catalog, open_job
 from spotwright.cli.terminal import note, print_json, print_table, refuse_overwriting, write_text
+from spotwright.domain.errors import BadInputError
 from spotwright.domain.hardware import Cloud
+from spotwright.domain.job import JobSpec
+from spotwright.domain.measurement import Measurement
 from spotwright.domain.workload import Strategy
+from spotwright.usecases.ports import OfferSource
 
 if TYPE_CHECKING:
     from spotwright.usecases.calibrate_workloads import CalibratedModel
@@ -27,8 +34,17 @@ class LawName(StrEnum):
 
 
 def calibrate(
-    measured: Annotated[Path, typer.Argument(metavar="MEASUREMENTS.csv", help="Measured steps.")],
+    measured: Annotated[
+        Path | None, typer.Argument(metavar="[MEASUREMENTS.csv]", help="Measured steps.")
+    ] = None,
     *,
+    from_daemon: Annotated[
+        str | None,
+        typer.Option(metavar="JOB_ID", help="Measured by the agents of this job, instead."),
+    ] = None,
+    save_rows: Annotated[
+        Path | None, typer.Option(help="Keep the rows of --from-daemon here (CSV).")
+    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Job file to write.")],
     job: Annotated[
         Path | None, typer.Option(help="Job whose goal, limits and sizes are kept.")
@@ -40,6 +56,8 @@ def calibrate(
     law: Annotated[LawName, typer.Option(help="Which loss law to fit.")] = LawName.SPOTDNN,
     model: Model = None,
     catalog_file: CatalogFile = None,
+    daemon: Daemon = None,
+    tls_dir: TlsDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit what the rows can tell, say what they cannot, and write a job file that predicts.
@@ -49,21 +67,24 @@ def calibrate(
     """
     with needs_extra("plan", "calibrate"):
         from spotwright.adapters.jobfile.write import job_text  # noqa: PLC0415
-        from spotwright.adapters.measurements.read import measurements, read_table  # noqa: PLC0415
         from spotwright.usecases.calibrate_workloads import calibrate_workloads  # noqa: PLC0415
     refuse_overwriting(output, measured, losses)
-    table = read_table(measured)
-    rows = measurements(table)
-    opened = open_job(job, catalog_file=catalog_file, model=model) if job else None
-    catalog = opened.catalog if opened else open_catalog(Cloud.AWS, file=catalog_file)
-    note(f"fitting {len(rows)} rows ...")
-    fitted = calibrate_workloads(
-        rows, catalog, path=table.path, base=opened.job if opened else None
-    )
+    base = open_job(job, catalog_file=catalog_file, model=model) if job else None
+    if (measured is None) == (from_daemon is None) or (save_rows and not from_daemon):
+        raise BadInputError(
+            "give either MEASUREMENTS.csv or --from-daemon JOB_ID; --save-rows goes with the latter"
+        )
+    if measured is not None:
+        taken = _of_file(measured, base, catalog_file)
+    else:
+        access = daemon_access(daemon, tls_dir)
+        taken = _of_daemon(access, from_daemon or "", base, catalog_file, save_rows)
+    note(f"fitting {len(taken.rows)} rows ...")
+    fitted = calibrate_workloads(taken.rows, taken.catalog, path=taken.path, base=taken.base)
     if losses is not None:
         fitted = [_with_loss_law(model, losses, law) for model in fitted]
-    comment = f"Fitted by `spotwright calibrate {measured.name}`, {len(rows)} rows."
-    if job is None:
+    comment = f"Fitted by `spotwright calibrate {taken.source}`, {len(taken.rows)} rows."
+    if taken.base is None:
         comment += "\nThe goal is a placeholder: set your own."
     write_text(output, job_text({model.name: model.job for model in fitted}, comment=comment))
     if as_json:
@@ -71,6 +92,55 @@ def calibrate(
         return
     _print_report(fitted)
     note(f"written to {output}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    """Rows to fit, and what they are fitted with."""
+
+    rows: Sequence[Measurement]
+    catalog: OfferSource
+    base: JobSpec | None
+    path: str  # for complaints
+    source: str  # for the comment
+
+
+def _of_file(measured: Path, base: OpenedJob | None, catalog_file: Path | None) -> _Taken:
+    from spotwright.adapters.measurements.read import measurements, read_table  # noqa: PLC0415
+
+    table = read_table(measured)
+    return _Taken(
+        rows=measurements(table),
+        catalog=base.catalog if base else open_catalog(Cloud.AWS, file=catalog_file),
+        base=base.job if base else None,
+        path=table.path,
+        source=measured.name,
+    )
+
+
+def _of_daemon(
+    access: DaemonAccess,
+    job_id: str,
+    base: OpenedJob | None,
+    catalog_file: Path | None,
+    save_rows: Path | None,
+) -> _Taken:
+    """Take the rows of a job, and the job's own document unless another one is given."""
+    from spotwright.adapters.measurements.write import measurements_text  # noqa: PLC0415
+
+    followed = read_measured_job(access, job_id, catalog_file=catalog_file)
+    for text in followed.measured.notes:
+        note(f"{job_id}: {text}")
+    if save_rows is not None:
+        write_text(save_rows, measurements_text(followed.measured.rows))
+    opened = base or followed.opened
+    return _Taken(
+        rows=followed.measured.rows,
+        catalog=opened.catalog,
+        base=opened.job,
+        path=f"job {job_id}",
+        source=f"--from-daemon {job_id}",
+    )
 
 
 def _with_loss_law(model: "CalibratedModel", log: Path, law: LawName) -> "CalibratedModel":

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from spotwright.cli.daemon_access import daemon_access
-from spotwright.cli.job_view import report_json, report_rows
+from spotwright.cli.job_view import TERM_COLUMNS, findings, report_json, report_rows, term_rows
 from spotwright.cli.options import AsJson, Daemon, TlsDir
 from spotwright.cli.terminal import console, print_json, print_table
 
@@ -29,3 +29,8 @@ def report(
     job = found.job
     console().print(f"{job.job_id}: {job.state}, plan {job.plan_id}")
     print_table(("figure", "planned>", "measured>", "difference>"), report_rows(found))
+    if any(term.measured_s is not None for term in found.terms):
+        console().print()
+        print_table(TERM_COLUMNS, term_rows(found))
+        for text in findings(found):
+            console().print(text)

@@ -10,8 +10,13 @@ from spotwright.domain.job_run import Event, JobRun
 from spotwright.domain.units import format_duration, format_usd
 
 if TYPE_CHECKING:
+    from spotwright.domain.live_term import LiveTerm
     from spotwright.usecases.job_report import JobReport, ReportLine
 
+TERM_COLUMNS = (
+    *("pool", "term", "planned>", "measured>", "ratio>"),
+    *("planned Gbit/s>", "measured Gbit/s>"),
+)
 JOB_COLUMNS = ("job", "state", "progress>", "running for>", "created (UTC)", "controller")
 
 
@@ -30,7 +35,8 @@ def report_json(report: "JobReport") -> dict[str, Any]:
     lines = {
         line.figure: {"planned": line.planned, "measured": line.measured} for line in report.lines
     }
-    return {"job": job_json(report.job), "figures": lines}
+    terms = [asdict(term) for term in report.terms]
+    return {"job": job_json(report.job), "figures": lines, "terms": terms}
 
 
 def job_row(job: JobRun, now: datetime) -> tuple[str, ...]:
@@ -92,6 +98,16 @@ def report_rows(report: "JobReport") -> Sequence[tuple[str, ...]]:
     return [_report_row(line) for line in report.lines]
 
 
+def term_rows(report: "JobReport") -> Sequence[tuple[str, ...]]:
+    """Return the terms of a step as rows of TERM_COLUMNS."""
+    return [_term_row(term) for term in report.terms]
+
+
+def findings(report: "JobReport") -> list[str]:
+    """Return what is wrong with a job's steps, in words."""
+    return [term.text for term in report.terms if term.text]
+
+
 def fraction_text(fraction: float | None) -> str:
     """Print a share as percent."""
     return "-" if fraction is None else f"{fraction:.1%}"
@@ -103,6 +119,19 @@ def _report_row(line: "ReportLine") -> tuple[str, ...]:
         "-" if value is None else text(value) for value in (line.planned, line.measured)
     )
     return name, planned, measured, _difference(line)
+
+
+def _term_row(term: "LiveTerm") -> tuple[str, ...]:
+    measured = "-" if term.measured_s is None else format_duration(term.measured_s)
+    ratio = "-"
+    if term.measured_s is not None and term.planned_s > 0:
+        ratio = f"{term.measured_s / term.planned_s:.2f}x"
+    rates = (
+        "-" if mbps is None else f"{mbps / 1000:.3g}"
+        for mbps in (term.planned_mbps, term.measured_mbps)
+    )
+    name = f"{term.term} *" if term.is_bottleneck else term.term
+    return (term.instance_type, name, format_duration(term.planned_s), measured, ratio, *rates)
 
 
 def _figure(figure: str) -> tuple[str, Callable[[float], str]]:

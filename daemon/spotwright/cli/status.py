@@ -7,7 +7,7 @@ import typer
 
 from spotwright.cli.agent_view import AGENT_COLUMNS, agent_json, agent_row
 from spotwright.cli.daemon_access import daemon_access
-from spotwright.cli.job_view import JOB_COLUMNS, job_json, job_row
+from spotwright.cli.job_view import JOB_COLUMNS, findings, job_json, job_row
 from spotwright.cli.jobs import read_jobs
 from spotwright.cli.options import AsJson, Daemon, TlsDir
 from spotwright.cli.terminal import console, print_json, print_table
@@ -22,6 +22,7 @@ _SERVICES = ("CatalogService", "PlannerService", "JobService", "TelemetryService
 _OPEN_STATES = tuple(state for state in JobState if not state.has_ended)
 _PAGE = 1000
 _ALL = 1_000_000
+_MOST_REPORTS = 50  # each reads what its agents sent of late
 
 
 def status(
@@ -37,17 +38,21 @@ def status(
         services = _health(client)
         jobs = [client.get_job(job)] if job else _open_jobs(client)
         agents = _agents(client, job or "")
+        found = _findings(client, jobs, agents)
     if as_json:
         print_json(
             {
                 "daemon": access.address,
                 "services": services,
                 "agents": [agent_json(agent) for agent in agents],
-                "jobs": [job_json(job) for job in jobs],
+                "jobs": [job_json(job) | {"findings": found.get(job.job_id, [])} for job in jobs],
             }
         )
         return
     _print_status(access.address, services, agents, jobs)
+    for job_id, texts in found.items():
+        for text in texts:
+            console().print(f"{job_id}: {text}")
 
 
 def _health(client: "Client") -> dict[str, str]:
@@ -77,6 +82,16 @@ def _agents(client: "Client", job_id: str) -> "list[AgentStatus]":
         token = page.next_page_token
         if not token:
             return agents
+
+
+def _findings(
+    client: "Client", jobs: list[JobRun], agents: "list[AgentStatus]"
+) -> dict[str, list[str]]:
+    """Return what is wrong with the steps of the newest jobs that have agents."""
+    stepping = {agent.job_id for agent in agents if agent.step_s is not None}
+    asked = [job.job_id for job in jobs if job.job_id in stepping][:_MOST_REPORTS]
+    found = {job_id: findings(client.get_job_report(job_id)) for job_id in asked}
+    return {job_id: texts for job_id, texts in found.items() if texts}
 
 
 def _print_status(

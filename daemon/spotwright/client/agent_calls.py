@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from google.protobuf.wrappers_pb2 import Int32Value, StringValue
 
+from spotwright.adapters.grpc.messages.probe import probe_from_proto
 from spotwright.client.calls import Call, StreamCall
+from spotwright.domain.telemetry import NetworkProbe, RollupPart, Statistic
 from spotwright.v1 import telemetry_pb2
 
 _SERVICE = "/spotwright.v1.TelemetryService"
@@ -43,12 +45,22 @@ class AgentStatus:
     notice: str  # hint or interruption; empty for none
     notice_deadline: datetime | None
     faults: tuple[str, ...]
+    data_wait_s: float | None = None  # of the latest step
+    disk_read_mbps: float | None = None
+    latest_probe: NetworkProbe | None = None
 
 
 class AgentPage(NamedTuple):
     """Some agents of a list, and where the rest goes on; empty at its end."""
 
     agents: list[AgentStatus]
+    next_page_token: str
+
+
+class RollupPage(NamedTuple):
+    """Some intervals of a list, and where the rest goes on; empty at its end."""
+
+    rollups: list[RollupPart]
     next_page_token: str
 
 
@@ -73,6 +85,41 @@ def watch_agents(
         request=telemetry_pb2.WatchAgentsRequest(job_id=job_id, interval_s=interval_s),
         response=telemetry_pb2.WatchAgentsResponse,
         read=_agents,
+    )
+
+
+def list_rollups(
+    agent_id: str, *, start: datetime, end: datetime, page_token: str = "", page_size: int = 0
+) -> Call[RollupPage]:
+    """Ask for what an agent sent, summed up by 10 s, oldest first."""
+    request = telemetry_pb2.ListRollupsRequest(
+        agent_id=agent_id,
+        resolution=telemetry_pb2.ROLLUP_RESOLUTION_TEN_SECONDS,
+        page_size=page_size,
+        page_token=page_token,
+    )
+    request.start_time.FromDatetime(start)
+    request.end_time.FromDatetime(end)
+    return Call(
+        method=f"{_SERVICE}/ListRollups",
+        request=request,
+        response=telemetry_pb2.ListRollupsResponse,
+        read=lambda response: RollupPage(
+            [_rollup(rollup) for rollup in response.rollups], response.next_page_token
+        ),
+    )
+
+
+def send_probe(agent_id: str, peer: str, *, duration_s: float, max_mbps: float) -> Call[str]:
+    """Have an agent measure the network to another host; the answer is the command's name."""
+    probe = telemetry_pb2.Probe(peer=peer, duration_s=duration_s, max_mbps=max_mbps)
+    return Call(
+        method=f"{_SERVICE}/SendCommand",
+        request=telemetry_pb2.SendCommandRequest(
+            agent_id=agent_id, command=telemetry_pb2.Command(probe=probe)
+        ),
+        response=telemetry_pb2.SendCommandResponse,
+        read=lambda response: response.command_id,
     )
 
 
@@ -123,6 +170,32 @@ def agent_from_proto(agent: telemetry_pb2.Agent) -> AgentStatus:
         if notice.HasField("deadline_unix_ms")
         else None,
         faults=tuple(f"{fault.collector}: {fault.problem}" for fault in agent.faults),
+        data_wait_s=agent.latest_step.data_wait_s
+        if agent.latest_step.HasField("data_wait_s")
+        else None,
+        disk_read_mbps=_total(_told([sample], "disk_read_mbps")),
+        latest_probe=_probe(agent),
+    )
+
+
+def _probe(agent: telemetry_pb2.Agent) -> NetworkProbe | None:
+    if not agent.HasField("latest_probe"):
+        return None
+    probe = agent.latest_probe
+    return probe_from_proto(probe, time=_from_unix_ms(probe.time_unix_ms), where="latest_probe")
+
+
+def _rollup(rollup: telemetry_pb2.Rollup) -> RollupPart:
+    """Return the sums of one interval; how many values a figure has is not on the wire."""
+    return RollupPart(
+        start_unix_s=rollup.start_time.seconds,
+        host_sample_count=rollup.host_sample_count,
+        gpu_sample_count=rollup.gpu_sample_count,
+        step_count=rollup.step_count,
+        statistics={
+            name: Statistic(1, statistic.mean, statistic.max)
+            for name, statistic in rollup.statistics.items()
+        },
     )
 
 

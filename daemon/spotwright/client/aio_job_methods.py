@@ -1,10 +1,11 @@
 """Methods of the clients for jobs, agents and health; those of `AioClient`."""
 
 from collections.abc import AsyncIterator, Collection
+from datetime import datetime
 from typing import Protocol, TypeVar
 
 from spotwright.client import agent_calls, job_calls
-from spotwright.client.agent_calls import AgentPage, AgentStatus
+from spotwright.client.agent_calls import AgentPage, AgentStatus, RollupPage
 from spotwright.client.calls import Call, StreamCall
 from spotwright.client.job_calls import JobPage
 from spotwright.domain.job_run import Event, JobRun, JobState, Progress
@@ -89,6 +90,25 @@ class AioJobMethods:
     ) -> AsyncIterator[list[AgentStatus]]:
         """Return all agents, then again and again those that changed."""
         return self.stream(agent_calls.watch_agents(job_id=job_id, interval_s=interval_s))
+
+    async def list_rollups(
+        self: AioRuns, agent_id: str, *, start: datetime, end: datetime, page_token: str = ""
+    ) -> RollupPage:
+        """Return what an agent sent, summed up by 10 s, oldest first."""
+        call = agent_calls.list_rollups(agent_id, start=start, end=end, page_token=page_token)
+        return await self.run(call)
+
+    async def send_probe(
+        self: AioRuns,
+        agent_id: str,
+        peer: str,
+        *,
+        duration_s: float = 3.0,
+        max_mbps: float = 100_000.0,
+    ) -> str:
+        """Have an agent measure the network to another host; return the command's name."""
+        call = agent_calls.send_probe(agent_id, peer, duration_s=duration_s, max_mbps=max_mbps)
+        return await self.run(call)
 
     async def check_health(self: AioRuns, service: str = "") -> bool:
         """Tell whether a service answers, by its full name; empty: the daemon as a whole."""

@@ -1,12 +1,32 @@
-"""Write a table of configurations back with what was predicted for each row."""
+"""Write rows of measurements, and tables with what was predicted for each row."""
 
 import csv
 import io
 from collections.abc import Mapping, Sequence
 
 from spotwright.adapters.measurements.read import Table
+from spotwright.domain.measurement import Measurement
 
 PREDICTED = ("predicted_step_s", "low_step_s", "high_step_s", "predicted_cluster_steps_per_s")
+
+
+_COLUMNS = ("strategy", "fleet", "ps_count", "ps_type", "batch_per_gpu")
+_SPEEDS = ("step_s", "cluster_steps_per_s")
+
+
+def measurements_text(rows: Sequence[Measurement]) -> str:
+    """Return rows as the CSV text that calibrate reads."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*_COLUMNS, *_SPEEDS])
+    for row in rows:
+        cells = [getattr(row.configuration, name) for name in _COLUMNS]
+        speeds = [getattr(row, name) for name in _SPEEDS]
+        writer.writerow(
+            ["" if cell is None else cell for cell in cells]
+            + ["" if speed is None else f"{speed:.6g}" for speed in speeds]
+        )
+    return text.getvalue()
 
 
 def with_predictions(table: Table, predictions: Sequence[Mapping[str, float]]) -> str:
