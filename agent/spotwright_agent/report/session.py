@@ -122,6 +122,8 @@ class Reporter:
             self._turn()
         give_up_s = time.monotonic() + _STOP_S
         self._cut()
+        if self._stream is not None:
+            self._stream.draining_until_s = give_up_s
         while self._is_welcome() and self._spool.batch_count and time.monotonic() < give_up_s:
             self._turn()
         for stream in (self._stream, self._renewal):
@@ -187,10 +189,10 @@ class Reporter:
         except ChannelFilesError as error:
             self._wait_after(SessionEnd("UNAVAILABLE", str(error)))
             return None
-        heard: Callable[[Stream, v1.SessionResponse | SessionEnd], None] = lambda stream, what: (
-            self._events.put((stream, what))
-        )
-        return Stream(channel, self._facts(), boot_id=self._spool.boot_id, heard=heard)
+        return Stream(channel, self._facts(), boot_id=self._spool.boot_id, heard=self._heard)
+
+    def _heard(self, stream: Stream, what: v1.SessionResponse | SessionEnd) -> None:
+        self._events.put((stream, what))
 
     def _is_welcome(self) -> bool:
         return self._stream is not None and self._stream.welcome is not None
@@ -207,6 +209,7 @@ class Reporter:
             self._acked += self._spool.forget_up_to(what.ack.sequence)
             self._backoff.reset()
             self._last_error = ""
+            self._one_by_one = self._one_by_one and bool(self._spool.batch_count)
         elif what.HasField("command"):
             self._commanded(stream, what.command)
 
@@ -251,7 +254,7 @@ class Reporter:
         if stream is None or stream.welcome is None:
             return
         places = 1 if self._one_by_one else max(1, stream.welcome.max_unacked_batches)
-        while len(stream.unacked) < places:
+        while len(stream.unacked) < min(places, self._spool.batch_count) and not stream.finished:
             batch = self._spool.numbered_after(stream.sent) or self._spool.number_next(notice=True)
             if batch is None and len(stream.unacked) < max(1, places - 1):
                 batch = self._spool.number_next(notice=False)
@@ -259,10 +262,9 @@ class Reporter:
                 break
             stream.send(batch, clock=self._spool.clock)
             self._sent += 1
-        if stream.draining_until_s is not None:
+        if stream.draining_until_s is not None and not stream.finished:
             is_late = time.monotonic() >= stream.draining_until_s
-            if is_late or not (self._spool.batch_count or stream.unacked):
-                stream.draining_until_s = None
+            if is_late or self._spool.batch_count <= len(stream.unacked):
                 stream.finish()
 
     def _end_what_is_silent(self) -> None:

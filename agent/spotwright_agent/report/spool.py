@@ -197,7 +197,7 @@ class Spool:
         disk, limits = self._disk, self.limits
         while (oldest := self._oldest_on_disk()) is not None:
             too_old = self._age_s(oldest.parcel) > limits.max_age_s
-            if not (too_old or disk.is_over(limits.max_bytes)) or not disk.drop(oldest):
+            if not (too_old or disk.is_over()) or not disk.drop(oldest):
                 break
         while self._memory.document_bytes > limits.memory_bytes:
             in_memory = self._memory.unsent(notice=False)

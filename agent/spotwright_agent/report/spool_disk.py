@@ -16,6 +16,8 @@ _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 SEQUENCE_GAP = 2**20  # more batches than are sent while a disk is full
 _SHRINK_BYTES = 8 * 2**20
+_ROOM_BYTES = 2**19  # for the largest batch, below what the file may never exceed
+MIN_BYTES = 3 * 2**20  # with less, the log would leave no room for batches
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -38,7 +40,8 @@ class Disk:
     """Batches in the file. What fails is told in `problem` and never raised."""
 
     def __init__(self, path: Path, state: StreamState, *, max_bytes: int) -> None:
-        self.path, self._state, self._max_bytes = path, state, max_bytes
+        self.path, self._state = path, state
+        self._max_bytes = max(max_bytes, MIN_BYTES)
         self.problem = ""  # why batches are not on disk; empty: they are
         self.count = self.document_bytes = self.last_id = 0
         self._samples = 0
@@ -115,11 +118,9 @@ class Disk:
         if too_many and self.write(lambda file: file.delete(too_many)):
             self._read_totals()
 
-    def is_over(self, max_bytes: int) -> bool:
-        """Tell whether batches, or the files that hold them, take more than this."""
-        return bool(self.count) and (
-            self.document_bytes > max_bytes or (self.read(SpoolFile.used_bytes) or 0) > max_bytes
-        )
+    def is_over(self) -> bool:
+        """Tell whether the files leave no room for another batch."""
+        return (self.read(SpoolFile.used_bytes) or 0) > self._max_bytes - _ROOM_BYTES
 
     def open(self) -> None:
         """Open the file; a damaged one is moved aside."""
@@ -185,6 +186,9 @@ class Disk:
             f"{self.path.parent} has less than {keep_free_bytes / 2**20:,.0f} MiB left, which are "
             "for others; batches are kept in memory"
         )
+        # With nothing in the log that the file lacks, numbers and ends go into it from its start
+        # and need no more disk, even when others take the rest.
+        self._made_room()
         return False
 
     def _made_room(self) -> bool:

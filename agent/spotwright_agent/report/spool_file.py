@@ -15,8 +15,8 @@ from spotwright_agent.report.clock import ClockStamp
 from spotwright_agent.report.parcels import Parcel, ParcelKind
 
 _PAGE_BYTES = 4_096
-_CHECKPOINT_PAGES = 128
-WAL_BYTES = 4 * _CHECKPOINT_PAGES * _PAGE_BYTES  # more than it grows to before it is reused
+_CHECKPOINT_PAGES = 96
+WAL_BYTES = 2**20  # more than the log grows to before it is used from its start again
 _BUSY_S = 1.0  # somebody looks at the file with other tools
 _COLUMNS = (
     "id, sequence, dropped, document, crc, kind, offset_ms, kernel_boot, create_boot_ms, "
@@ -84,7 +84,7 @@ class SpoolFile:
             f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
             f"journal_size_limit = {WAL_BYTES}",
             "cache_size = -512",
-            f"max_page_count = {max(16, (max_bytes - WAL_BYTES) // _PAGE_BYTES)}",
+            f"max_page_count = {(max_bytes - WAL_BYTES) // _PAGE_BYTES}",
         ):
             self._db.execute(f"PRAGMA {setting}")
         self._db.executescript(_SCHEMA)

@@ -34,6 +34,7 @@ class Stream:
         self.unacked: deque[Spooled] = deque()
         self.draining_until_s: float | None = None
         self.reconnect_after_s: float | None = None
+        self.finished = False  # nothing more may be sent
         self.begin_s = self.progress_s = time.monotonic()
         self._channel, self._heard = channel, heard
         self._requests: queue.SimpleQueue[v1.SessionRequest | None] = queue.SimpleQueue()
@@ -73,6 +74,7 @@ class Stream:
 
     def finish(self) -> None:
         """Say that nothing more comes; the daemon ends the session after its last answer."""
+        self.finished = True
         self._requests.put(None)
 
     def close(self) -> None:
