@@ -22,7 +22,7 @@ class CounterRate:
         """Return the mean rate per second since the call before; None: not known."""
         before, passed_s = self._count, now_s - self._time_s
         self._count, self._time_s = count, now_s
-        if before < 0 or count < 0 or passed_s <= 0:
+        if before < 0 or count < 0 or not passed_s > 0:  # not so for NaN, too
             return None
         if count >= before:
             return (count - before) / passed_s
