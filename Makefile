@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench bench-accuracy bench-planner bench-daemon proto catalog soak format clean
+.PHONY: help demo test check bench bench-accuracy bench-planner bench-daemon bench-agent proto catalog soak format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -42,6 +42,9 @@ bench-accuracy: $(VENV)/.dev ## predictions against measured clusters, beside th
 
 bench-planner: $(VENV)/.dev ## the exact search: seconds, proved gaps and rivals, case by case
 	$(BIN)/python -m benchmarks.planner
+
+bench-agent: $(VENV)/.dev ## the agent: memory, CPU, notices, outages, a full disk; 10 minutes on a quiet machine
+	$(BIN)/python -m benchmarks.agent
 
 bench-daemon: $(VENV)/.dev ## the daemon under load: ingest, predictions, plans, restarts; 8 minutes on a quiet machine
 	$(BIN)/python -m benchmarks.daemon

@@ -37,7 +37,7 @@ FAMILIES: Mapping[str, _Family] = {
     "batches_acked_total": _Family("counter", "Batches that the daemon has stored."),
     "spool_dropped_samples_total": _Family("counter", "Samples lost from the spool, in this boot."),
     "session_connected": _Family("gauge", "1: a session with the daemon is open."),
-    "collector_faults_total": _Family("counter", "Readings that failed.", "collector"),
+    "collector_fault": _Family("gauge", "1: a collector cannot read all it should.", "collector"),
     "notice_standing": _Family("gauge", "1: the cloud said that it takes the host away."),
     "certificate_days_left": _Family("gauge", "Days until the agent's certificate ends."),
     "steps_received_total": _Family("counter", "Training steps reported."),

@@ -206,7 +206,7 @@ class Agent:
             "spool_bytes": report.spooled_bytes,
             "batches_sent_total": report.sent_batches,
             "batches_acked_total": report.acked_batches,
-            "dropped_samples_total": report.dropped_samples,
+            "spool_dropped_samples_total": report.dropped_samples,
             "session_connected": float(report.connected),
             "notice_standing": float(self._watch.standing is not None),
             "steps_received_total": self._steps.step_count,

@@ -88,13 +88,13 @@ def test_every_figure_is_read_back_with_its_kind_and_what_it_is() -> None:
     )
 )
 def test_any_collector_and_any_value_are_read_back(collectors: dict[str, float]) -> None:
-    text = exposition({f"collector_faults_total:{name}": v for name, v in collectors.items()})
+    text = exposition({f"collector_fault:{name}": v for name, v in collectors.items()})
 
-    name = "spotwright_agent_collector_faults_total"
+    name = "spotwright_agent_collector_fault"
     assert parsed(text) == {(name, (("collector", c),)): v for c, v in collectors.items()}
 
 
-@pytest.mark.parametrize("key", ["no_such", "collector_faults_total", "spool_bytes:gpu", ""])
+@pytest.mark.parametrize("key", ["no_such", "collector_fault", "spool_bytes:gpu", ""])
 def test_a_figure_that_nobody_knows_is_named(key: str) -> None:
     with pytest.raises(ValueError, match=re.escape(repr(key))):
         exposition({key: 1.0})
@@ -199,7 +199,7 @@ def test_a_client_that_is_gone_at_once_harms_nothing() -> None:
 
 
 def test_a_client_that_reads_nothing_does_not_keep_it_from_ending() -> None:
-    many = {f"collector_faults_total:{at}": math.pi for at in range(100_000)}
+    many = {f"collector_fault:{at}": math.pi for at in range(100_000)}
     with running(lambda: many) as port:
         deaf = socket.create_connection(("127.0.0.1", port))
         deaf.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")

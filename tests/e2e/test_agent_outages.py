@@ -10,60 +10,29 @@ import pytest
 from tests.agent.agent_process import running_agent
 from tests.agent.nvml_stub import StubGpus
 from tests.daemon_process import running_daemon
-from tests.e2e.stored_samples import (
-    gaps,
-    sampled_after,
-    stored_samples,
-    telemetry,
-    until_agent,
-)
+from tests.e2e.outages import GPU_COUNT, Endured, endure
+from tests.e2e.stored_samples import sampled_after, stored_samples, telemetry, until_agent
 
 
-def _assert_nothing_lost(folder: Path, *, restart_count: int, outage_s: float) -> None:
-    gpus = StubGpus(folder, count=2)
-    with (
-        running_daemon(folder / "daemon", "--raw-window", "4h") as daemon,
-        running_agent(
-            folder / "agent", "--agent-id", "gpu-1", "--daemon", daemon.address,
-            environment=gpus.environment,
-        ) as agent,
-    ):  # fmt: skip
-        started_s = time.time()
-        with telemetry(daemon.address) as stub:
-            until_agent(stub, "gpu-1", lambda agent: agent.last_sequence)
-        pick = random.Random(7)
-        for restart in range(restart_count):
-            daemon.kill() if restart % 2 else daemon.stop()
-            time.sleep(pick.uniform(0.0, 1.0))
-            daemon.start()
-            time.sleep(pick.uniform(0.5, 2.0))
-        daemon.stop()
-        time.sleep(outage_s)
-        daemon.start()
-        ended_s = time.time()
-        with telemetry(daemon.address) as stub:
-            until_agent(stub, "gpu-1", sampled_after(ended_s))
-            samples = stored_samples(stub, "gpu-1")
-            found = until_agent(stub, "gpu-1", lambda _: True)
-    assert gaps(samples) == []
-    assert found.dropped_sample_count == 0
-    assert samples[0].time_unix_ms < (started_s + 20) * 1000
-    assert samples[-1].time_unix_ms > ended_s * 1000
-    assert all(len(sample.gpus) == 2 for sample in samples[1:])
-    assert agent.log == [] or not any("Traceback" in line for line in agent.log)
+def _assert_nothing_lost(endured: Endured) -> None:
+    assert endured.gaps == []
+    assert endured.dropped_count == 0
+    first, last = endured.samples[0].time_unix_ms, endured.samples[-1].time_unix_ms
+    assert first < (endured.started_unix_s + 20) * 1000
+    assert last > endured.ended_unix_s * 1000
+    assert all(len(sample.gpus) == GPU_COUNT for sample in endured.samples[1:])
+    assert not any("Traceback" in line for line in endured.agent_log)
 
 
 @pytest.mark.timeout(300)
 def test_nothing_is_lost_over_restarts_and_an_outage_of_half_a_minute(tmp_path: Path) -> None:
-    (tmp_path / "daemon").mkdir()
-    _assert_nothing_lost(tmp_path, restart_count=4, outage_s=30)
+    _assert_nothing_lost(endure(tmp_path, restart_count=4, outage_s=30))
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_nothing_is_lost_over_20_restarts_and_an_outage_of_half_an_hour(tmp_path: Path) -> None:
-    (tmp_path / "daemon").mkdir()
-    _assert_nothing_lost(tmp_path, restart_count=20, outage_s=1800)
+    _assert_nothing_lost(endure(tmp_path, restart_count=20, outage_s=1800))
 
 
 @pytest.mark.timeout(300)
