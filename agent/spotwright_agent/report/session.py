@@ -25,7 +25,7 @@ from spotwright_agent.report.stream import Stream
 from spotwright_agent.tls_files import TlsFiles
 
 _log = logging.getLogger(__name__)
-_LONGEST_WAIT_S = 0.5  # until somebody who stops the agent is noticed
+_LONGEST_WAIT_S = 1.0  # until somebody who stops the agent without `wake` is noticed
 _STOP_S = 3.0
 _DRAIN_S = 30.0
 _CLASH_S = 120.0  # a session that lasts so long has no rival

@@ -56,7 +56,9 @@ def notice(detail: str = "terminate") -> Notice:
     )
 
 
-def parcel(number: int, *, clock: Clock, kind: ParcelKind = ParcelKind.TELEMETRY) -> Parcel:
+def parcel(
+    number: int, *, clock: Clock, kind: ParcelKind = ParcelKind.TELEMETRY, gpu_count: int = 0
+) -> Parcel:
     """Return a parcel with one sample, or one notice."""
     batch = v1.Batch()
     now_ms = clock.wall_ms()
@@ -65,7 +67,8 @@ def parcel(number: int, *, clock: Clock, kind: ParcelKind = ParcelKind.TELEMETRY
             kind=v1.NOTICE_KIND_HINT, time_unix_ms=now_ms, source="aws", detail=str(number)
         )
     else:
-        batch.samples.add(time_unix_ms=now_ms, interval_s=1, memory_used_bytes=number)
+        gpus = [v1.GpuSample(gpu_index=i, memory_used_bytes=2**40) for i in range(gpu_count)]
+        batch.samples.add(time_unix_ms=now_ms, interval_s=1, memory_used_bytes=number, gpus=gpus)
     return Parcel(
         document=batch.SerializeToString(),
         kind=kind,
