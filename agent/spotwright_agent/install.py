@@ -252,7 +252,8 @@ def _place(
     for folder in reversed([target.parent, *target.parent.parents]):
         is_private = is_secret and folder.is_relative_to(plan.path(TLS_FOLDER))
         if not folder.exists():
-            folder.mkdir(mode=0o755)
+            folder.mkdir()
+            folder.chmod(0o755)  # whatever the umask: the agent has to pass
         if is_private:
             os.chown(folder, 0, group)
             folder.chmod(0o750)

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from spotwright_agent import main as agent
+from spotwright_agent.check import within
 from tests.agent.nvml_stub import GPU_IS_LOST, NOT_SUPPORTED, StubGpus
 from tests.cli.command import SPOTWRIGHT
 from tests.daemon_process import running_daemon
@@ -276,3 +278,15 @@ def test_without_gpus_the_hardware_test_fails_and_says_why() -> None:
 
     assert done.returncode == 1
     assert "PROBLEM: GPUs cannot be watched: NVML" in done.stdout
+
+
+def test_a_driver_that_hangs_is_not_waited_for() -> None:
+    released = threading.Event()
+    try:
+        with pytest.raises(TimeoutError, match="no answer within"):
+            within(0.1, released.wait)
+    finally:
+        released.set()
+    assert within(60.0, lambda: 7) == 7
+    with pytest.raises(ZeroDivisionError):
+        within(60.0, lambda: 1 / 0)

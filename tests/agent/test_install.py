@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -89,6 +90,18 @@ def test_only_root_and_the_agent_can_read_the_key(image: Path, certificates: Pat
         assert (now.st_mode & 0o777, now.st_uid, now.st_gid) == (0o640, 0, group_of(image))
     assert not (folder / "ca.key").exists()
     assert (image / "etc/spotwright").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_strict_umask_does_not_shut_the_agent_out(image: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        list(install(InstallPlan(root=image, signal_training=True)))
+    finally:
+        os.umask(before)
+
+    for path in ("etc", "etc/spotwright", "etc/systemd/system/spotwright-agent.service.d"):
+        assert (image / path).stat().st_mode & 0o777 == 0o755
+    assert (image / "etc/spotwright/agent.toml").stat().st_mode & 0o777 == 0o644
 
 
 def test_to_install_again_changes_nothing(image: Path, certificates: Path) -> None:
@@ -261,3 +274,18 @@ def test_the_unit_of_a_checkout_is_found_and_goes_into_the_wheel() -> None:
         "sysusers.conf",
         "tmpfiles.conf",
     }
+
+
+def test_an_installed_package_finds_the_unit_within_itself(tmp_path: Path) -> None:
+    package = tmp_path / "spotwright_agent"
+    package.mkdir()
+    for name in ("__init__", "install", "settings", "tls_files"):
+        shutil.copy(REPOSITORY / "agent/spotwright_agent" / f"{name}.py", package)
+    shutil.copytree(REPOSITORY / "agent/systemd", package / "systemd")  # as the wheel has it
+    code = "from spotwright_agent.install import systemd_folder; print(systemd_folder())"
+
+    found = subprocess.check_output(
+        [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, text=True
+    )
+
+    assert Path(found.strip()) == package / "systemd"
