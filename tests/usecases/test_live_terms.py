@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -47,8 +48,8 @@ def found(
     return {term.term: term for term in terms}
 
 
-def fleet(terms: StepTerms, *, count: int = 4, **facts: object) -> list[PlayedHost]:
-    return [PlayedHost(name=f"gpu-{i}", terms=terms, **facts) for i in range(count)]  # type: ignore[arg-type]
+def fleet(terms: StepTerms, *, count: int = 4, **facts: Any) -> list[PlayedHost]:
+    return [PlayedHost(name=f"gpu-{i}", terms=terms, **facts) for i in range(count)]
 
 
 def bottlenecks(terms: dict[str, LiveTerm]) -> list[str]:
@@ -69,7 +70,7 @@ def test_the_slow_term_of_workers_with_servers_is_named_and_measured(
 ) -> None:
     factor = {"ps_service": 4.0, "input_stall": 8.0}.get(slow, 1.6)
     true = replace(SERVED, **{f"{slow}_s": factor * SERVED.by_name()[slow]})
-    rates = {
+    rates: dict[str, Any] = {
         "network_mbps": 25_000.0 / (factor if slow == "network" else 1),
         "pcie_mbps": 64_000.0 / (factor if slow == "pcie" else 1),
     }

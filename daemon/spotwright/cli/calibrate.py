@@ -16,7 +16,7 @@ from spotwright.cli.sources import OpenedJob, open_catalog, open_job
 from spotwright.cli.terminal import note, print_json, print_table, refuse_overwriting, write_text
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.hardware import Cloud
-from spotwright.domain.job import JobSpec
+from spotwright.domain.job import JobSpec, NetworkRate
 from spotwright.domain.measurement import Measurement
 from spotwright.domain.workload import Strategy
 from spotwright.usecases.ports import OfferSource
@@ -62,8 +62,9 @@ def calibrate(
 ) -> None:
     """Fit what the rows can tell, say what they cannot, and write a job file that predicts.
 
-    Rows are taken to be short runs, inside the network's burst, here and in predict --configs. The
-    job is planned with sustained rates unless its limits.network says peak.
+    Rows of a file are taken to be short runs, inside the network's burst, here and in predict
+    --configs. Jobs are planned with sustained rates unless their limits.network says peak; those of
+    a daemon run long, at the rate that they were planned with.
     """
     with needs_extra("plan", "calibrate"):
         from spotwright.adapters.jobfile.write import job_text  # noqa: PLC0415
@@ -78,9 +79,13 @@ def calibrate(
         taken = _of_file(measured, base, catalog_file)
     else:
         access = daemon_access(daemon, tls_dir)
-        taken = _of_daemon(access, from_daemon or "", base, catalog_file, save_rows)
+        taken = _of_daemon(
+            access, from_daemon or "", base=base, catalog_file=catalog_file, save_rows=save_rows
+        )
     note(f"fitting {len(taken.rows)} rows ...")
-    fitted = calibrate_workloads(taken.rows, taken.catalog, path=taken.path, base=taken.base)
+    fitted = calibrate_workloads(
+        taken.rows, taken.catalog, path=taken.path, base=taken.base, network=taken.network
+    )
     if losses is not None:
         fitted = [_with_loss_law(model, losses, law) for model in fitted]
     comment = f"Fitted by `spotwright calibrate {taken.source}`, {len(taken.rows)} rows."
@@ -103,6 +108,7 @@ class _Taken:
     base: JobSpec | None
     path: str  # for complaints
     source: str  # for the comment
+    network: NetworkRate = NetworkRate.PEAK
 
 
 def _of_file(measured: Path, base: OpenedJob | None, catalog_file: Path | None) -> _Taken:
@@ -121,6 +127,7 @@ def _of_file(measured: Path, base: OpenedJob | None, catalog_file: Path | None) 
 def _of_daemon(
     access: DaemonAccess,
     job_id: str,
+    *,
     base: OpenedJob | None,
     catalog_file: Path | None,
     save_rows: Path | None,
@@ -140,6 +147,7 @@ def _of_daemon(
         base=opened.job,
         path=f"job {job_id}",
         source=f"--from-daemon {job_id}",
+        network=opened.job.limits.network,
     )
 
 

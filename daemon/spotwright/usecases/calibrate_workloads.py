@@ -6,7 +6,7 @@ from statistics import median
 
 from spotwright.domain.errors import MeasurementsError
 from spotwright.domain.fleet import Fleet
-from spotwright.domain.job import Goal, JobSpec, Limits, Placement, Target, TargetKind
+from spotwright.domain.job import Goal, JobSpec, Limits, NetworkRate, Placement, Target, TargetKind
 from spotwright.domain.measurement import Configuration, Measurement
 from spotwright.domain.units import format_bytes
 from spotwright.domain.workload import (
@@ -39,7 +39,12 @@ class CalibratedModel:
 
 
 def calibrate_workloads(
-    rows: Sequence[Measurement], source: OfferSource, *, path: str, base: JobSpec | None = None
+    rows: Sequence[Measurement],
+    source: OfferSource,
+    *,
+    path: str,
+    base: JobSpec | None = None,
+    network: NetworkRate = MEASURED_NETWORK,
 ) -> list[CalibratedModel]:
     """Fit every model of a file.
 
@@ -48,6 +53,7 @@ def calibrate_workloads(
         source: hardware facts.
         path: of the file, for complaints.
         base: a job that gives goal, limits, and sizes that the rows leave out.
+        network: the rate that the rows ran at; long runs have used their burst up.
 
     Raises:
         MeasurementsError: a row cannot be used; it names the line.
@@ -58,15 +64,20 @@ def calibrate_workloads(
     for (model, strategy), group in groups.items():
         job = _job(group, model, base, path)
         name = model if models.count(model) == 1 else f"{model}/{strategy}"
-        fitted.append(_fitted(name, job, group, FleetResolver(source, path=path)))
+        fitted.append(_fitted(name, job, group, FleetResolver(source, path=path), network))
     return fitted
 
 
 def _fitted(
-    name: str, job: JobSpec, rows: Sequence[Measurement], resolver: FleetResolver
+    name: str,
+    job: JobSpec,
+    rows: Sequence[Measurement],
+    resolver: FleetResolver,
+    network: NetworkRate,
 ) -> CalibratedModel:
     runs = [_run(row, job, resolver) for row in rows]
-    calibration = calibrate(_measured_rows(_to_fit(job, runs), runs, resolver.source))
+    measured = _measured_rows(_to_fit(job, runs), runs, resolver.source, network=network)
+    calibration = calibrate(measured)
     workload = calibration.workload
     if workload.strategy is not Strategy.SERVERLESS:
         workload = replace(workload, batch=job.workload.batch)
@@ -203,14 +214,16 @@ def _placement(fleet: Fleet) -> str:
     return f"{nodes} {fleet.functions}"
 
 
-def _measured_rows(job: JobSpec, runs: Sequence[Run], source: OfferSource) -> MeasuredRows:
+def _measured_rows(
+    job: JobSpec, runs: Sequence[Run], source: OfferSource, *, network: NetworkRate
+) -> MeasuredRows:
     match job.workload.strategy:
         case Strategy.ALLREDUCE:
-            return AllreduceRows(job.workload, runs, source.gpu, MEASURED_NETWORK)
+            return AllreduceRows(job.workload, runs, source.gpu, network)
         case Strategy.SERVERLESS:
             return ServerlessRows(job.workload, runs)
         case _:
-            return ParameterServerRows(job.workload, runs, source.gpu, MEASURED_NETWORK)
+            return ParameterServerRows(job.workload, runs, source.gpu, network)
 
 
 def _job_name(model: str) -> str:

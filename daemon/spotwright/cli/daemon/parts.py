@@ -64,7 +64,9 @@ async def build_parts(asked: Served, store: SqlStore) -> AsyncIterator[Parts]:
         await pool.start()
         ends.push_async_callback(pool.close)
         writer, watches, loop_lag = TelemetryWriter(store), JobWatches(store), LoopLag()
-        telemetry = TelemetryService(store, writer, replica=asked.replica)
+        telemetry = TelemetryService(
+            store, writer, replica=asked.replica, job_changed=watches.changed
+        )
         await telemetry.start()
         ends.push_async_callback(telemetry.close)
         planned = PlannedRuns(store, read_planned_run)

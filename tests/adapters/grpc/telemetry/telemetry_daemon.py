@@ -43,6 +43,7 @@ class TelemetryDaemon(NamedTuple):
     service: TelemetryService
     writer: TelemetryWriter
     statuses: list[str]  # how calls ended
+    changed_jobs: list[str]  # those that had news of a host
 
 
 @asynccontextmanager
@@ -57,8 +58,11 @@ async def telemetry_daemon(
 ) -> AsyncIterator[TelemetryDaemon]:
     """Serve telemetry from a store until the block ends."""
     writer = TelemetryWriter(store, commit_interval_s=0.02)
-    service = TelemetryService(store, writer, replica=replica, clock=clock, times=times)
     statuses: list[str] = []
+    changed_jobs: list[str] = []
+    service = TelemetryService(
+        store, writer, replica=replica, clock=clock, times=times, job_changed=changed_jobs.append
+    )
     interceptor = CallInterceptor(
         Admits(principal), lambda _method, status, _s: statuses.append(status)
     )
@@ -68,7 +72,7 @@ async def telemetry_daemon(
     await service.start()
     await server.start()
     try:
-        yield TelemetryDaemon(port, service, writer, statuses)
+        yield TelemetryDaemon(port, service, writer, statuses, changed_jobs)
     finally:
         await service.close()
         await server.stop(0)

@@ -376,3 +376,19 @@ def test_a_notice_is_stored_and_acknowledged_within_a_second() -> None:
     kept = store.agent("a").notice
     assert kept is not None
     assert (kept.kind, kept.source) == ("interruption", "aws")
+
+
+def test_whoever_watches_a_job_need_not_wait_for_a_notice_of_its_host() -> None:
+    async def spoken(here: TelemetryDaemon, agent: TalkingAgent) -> None:
+        await agent.hello(job_id="job-1")
+        await agent.send(batch(1))
+        await agent.acked_up_to(1)
+        assert here.changed_jobs == []
+        notice = v1.Notice(
+            kind=v1.NOTICE_KIND_INTERRUPTION, time_unix_ms=time.time_ns() // 1_000_000, source="aws"
+        )
+        await agent.send(batch(2, notices=[notice]))
+        await agent.acked_up_to(2)
+        assert set(here.changed_jobs) == {"job-1"}
+
+    talk(spoken)

@@ -103,6 +103,11 @@ class AgentSession:
         return self._stored > self._acked
 
     @property
+    def is_urgent(self) -> bool:
+        """Something that hurries is not acknowledged yet."""
+        return self._urgent
+
+    @property
     def hurries(self) -> bool:
         """The acknowledgement should not wait for more to acknowledge."""
         return (

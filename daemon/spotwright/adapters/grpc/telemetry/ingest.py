@@ -68,9 +68,10 @@ class TelemetryIngest:
         replica: str,
         clock: Callable[[], float] = time.time,
         times: SessionTimes = SessionTimes(),  # noqa: B008
+        job_changed: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._store, self._writer, self._replica, self._clock = store, writer, replica, clock
-        self._times = times
+        self._times, self._job_changed = times, job_changed
         self._sessions = AgentSessions()
         self._held: set[AgentSession] = set()  # those that are opening or closing, too
         self._sampling: dict[str, v1.Sampling] = {}  # what agents were told, until the daemon ends
@@ -218,10 +219,14 @@ class TelemetryIngest:
         session.check_room()
         received = read_batch(batch, sender=session.sender, receive_unix_ms=self._unix_ms())
         self._writer.put(received, session_id=session.session_id)
-        session.received(received.key.sequence, urgent=bool(received.notices))
+        urgent = bool(received.notices or received.probes)
+        session.received(received.key.sequence, urgent=urgent)
 
     def _stored(self, keys: Sequence[BatchKey]) -> None:
-        self._pacer.add(self._sessions.stored(keys))
+        sessions = self._sessions.stored(keys)
+        self._pacer.add(sessions)
+        for job_id in {session.facts.job_id for session in sessions if session.is_urgent}:
+            self._job_changed(job_id)  # a notice is an event of the job, which somebody may watch
 
     def _refused(self, session_id: str, key: BatchKey) -> None:
         session = self._sessions.get(key.agent_id)

@@ -51,9 +51,13 @@ class TelemetryService(TelemetryServiceServicer):
         replica: str,
         clock: Callable[[], float] = time.time,
         times: SessionTimes = SessionTimes(),  # noqa: B008
+        job_changed: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """Serve as `replica`; `job_changed` is told which job has news of a host."""
         self._store, self._clock = store, clock
-        self.ingest = TelemetryIngest(store, writer, replica=replica, clock=clock, times=times)
+        self.ingest = TelemetryIngest(
+            store, writer, replica=replica, clock=clock, times=times, job_changed=job_changed
+        )
         self._questions = ThreadPoolExecutor(2, thread_name_prefix="telemetry-questions")
         self._closed = False
         self._watch = AgentWatch(self._all_agents, self._is_connected, self._questions)
