@@ -308,3 +308,14 @@ def test_a_gpu_that_answers_slowly_does_not_spoil_the_rates_of_those_after_it(
         (_, told) = reader.gpus(time.monotonic() - started_s)
 
     assert told["pcie_rx_mbps"] == pytest.approx(12_000, rel=0.4)
+
+
+def test_one_counted_direction_alone_is_no_figure_of_the_bus(tmp_path: Path) -> None:
+    gpus = StubGpus(tmp_path, count=4)
+    gpus.set(**{"error.198": NOT_SUPPORTED})
+    with gpu_reader(gpus) as reader:
+        reader.gpus(0.0)
+        told = reader.gpus(1.0)
+
+    known = [(gpu["pcie_tx_mbps"] is None, gpu["pcie_rx_mbps"] is None) for gpu in told]
+    assert sorted(known) == [(False, False)] * 2 + [(True, True)] * 2
