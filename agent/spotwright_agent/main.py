@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from spotwright_agent.check import add_check_command
 from spotwright_agent.install import add_install_command
+from spotwright_agent.probe.command import add_probe_command
 from spotwright_agent.settings import SettingsError, add_setting_flags, settings_of
 
 
@@ -39,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_run(commands)
     add_check_command(commands)
+    add_probe_command(commands)
     add_install_command(commands)
     return parser
 

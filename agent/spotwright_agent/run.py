@@ -29,12 +29,12 @@ from spotwright_agent.report.session import Reporter
 from spotwright_agent.report.spool import Spool, SpoolLimits, SpoolLockedError
 from spotwright_agent.sampling import Sampler
 from spotwright_agent.service import ServiceNotify
-from spotwright_agent.settings import Settings, SettingsError
+from spotwright_agent.settings import Settings
 from spotwright_agent.step_socket import StepSocket
 from spotwright_agent.threads import Work, start_thread
 
 _log = logging.getLogger(__name__)
-_INTERVAL_S = (0.1, 60.0)  # between samples, whatever the daemon asks for
+_INTERVAL_S = (0.1, 10.0)  # between samples, whatever is asked: the watchdog waits for 30 s
 _FACTS_S = 1.0  # how long the first session waits for what the cloud calls this host
 _END_S = 5.0  # how long the parts may take to end
 _MIB = 2**20
@@ -48,8 +48,9 @@ def run(settings: Settings, *, verbose: bool) -> int:
         signal.signal(number, lambda *_: stopping.set())
     try:
         agent = Agent(settings)
-    except SpoolLockedError as error:
-        raise SettingsError(str(error)) from error
+    except SpoolLockedError as error:  # it may end by itself: not a mistake in the settings
+        _log.error("%s", error)
+        return 1
     agent.run(stopping)
     return 0
 
@@ -66,7 +67,12 @@ class Agent:
         self._collectors = open_collectors(sysfs=Path(settings.sysfs), procfs=Path(settings.procfs))
         self._sampler = Sampler(self._collectors)
         self._watch = InterruptionWatch(
-            partial(find_cloud, settings.cloud, base_url=settings.metadata_url),
+            partial(
+                find_cloud,
+                settings.cloud,
+                base_url=settings.metadata_url,
+                dmi=Path(settings.sysfs) / "class" / "dmi" / "id",
+            ),
             on_notice=self._noticed,
             on_problem=partial(self._outbox.set_fault, "notices"),
             hint_s=settings.hint_s,
@@ -102,7 +108,6 @@ class Agent:
             )
             for name, work in self._works().items()
         ]
-        service.ready(f"samples for {self._settings.daemon}")
         self._sample_all(stopping, service)
         service.stopping()
         end_s = time.monotonic() + _END_S
@@ -111,9 +116,9 @@ class Agent:
 
     def _works(self) -> Mapping[str, Work]:
         works: dict[str, Work] = {
-            "report": self._report,
-            "notices": self._watch.run,
-            "training socket": self._steps.run,
+            "report thread": self._report,
+            "notice thread": self._watch.run,
+            "training thread": self._steps.run,
         }
         if self._settings.probe_listen:
             works["probe listener"] = self._answer_probes
@@ -127,15 +132,20 @@ class Agent:
 
     def _sample_all(self, stopping: threading.Event, service: ServiceNotify) -> None:
         due_s = time.monotonic()
-        while not stopping.is_set():
-            now_s = time.monotonic()
-            self._sample_lag_s = now_s - due_s
-            sample = self._sampler.sample(now_s=now_s, time_unix_ms=_unix_ms())
-            self._outbox.add_sample(sample)
-            self._tell_faults()
-            service.alive()
+        self._sample()
+        service.ready(f"samples for {self._settings.daemon}")
+        while True:
             due_s = max(due_s + self._interval_s, time.monotonic())
-            stopping.wait(due_s - time.monotonic())
+            if stopping.wait(due_s - time.monotonic()):
+                return
+            self._sample_lag_s = time.monotonic() - due_s
+            self._sample()
+            service.alive()
+
+    def _sample(self) -> None:
+        now_s, time_unix_ms = time.monotonic(), time.time_ns() // 1_000_000
+        self._outbox.add_sample(self._sampler.sample(now_s=now_s, time_unix_ms=time_unix_ms))
+        self._tell_faults()
 
     def _tell_faults(self) -> None:
         fine = dict.fromkeys((collector.name for collector in self._collectors), "")
@@ -234,10 +244,6 @@ def _spool_limits(settings: Settings) -> SpoolLimits:
         max_age_s=settings.spool_max_days * 86_400,
         keep_free_bytes=int(settings.spool_keep_free_mib * _MIB),
     )
-
-
-def _unix_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _log_to_stderr(level: int) -> None:

@@ -6,6 +6,7 @@ environment, `--spool-max-mib` as a flag.
 
 import argparse
 import os
+import re
 import signal
 import socket
 import tomllib
@@ -21,6 +22,7 @@ DEFAULT_FILE = Path("/etc/spotwright/agent.toml")
 _PREFIX = "SPOTWRIGHT_AGENT_"
 CLOUDS = ("auto", "aws", "gcp", "azure", "none")
 MARKETS = ("", "spot", "on-demand")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
 class SettingsError(Exception):
@@ -158,6 +160,11 @@ def _value(name: str, value: Any, *, where: str) -> Any:
 
 
 def _check(settings: Settings) -> None:
+    if not _NAME.fullmatch(settings.name):
+        raise SettingsError(
+            f"agent_id must be 1 to 63 letters, digits, dots, dashes and underscores, a letter or "
+            f"digit first, as in its certificate; got {settings.name!r}"
+        )
     for name in ("hint_s", "spool_max_mib", "spool_max_days"):
         if not 0 < getattr(settings, name) < float("inf"):
             raise SettingsError(f"{name} must be positive, got {getattr(settings, name)}")

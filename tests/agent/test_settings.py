@@ -54,6 +54,8 @@ def test_other_variables_with_the_same_beginning_are_left_alone() -> None:
         ('metrics = "9101"', "HOST:PORT"),
         ('cloud = "oracle"', "azure"),
         ('market = "bid"', "on-demand"),
+        ('agent_id = "../x"', "agent_id"),
+        ('agent_id = "gpu 7"', "agent_id"),
         ('job_signal = "USR1"', "SIGUSR1"),
         ("daemon = ", "TOML"),
     ],
