@@ -7,7 +7,6 @@ from spotwright_agent.report.certificate_times import CertificateUnreadableError
 from spotwright_agent.tls_files import TlsFiles
 
 _log = logging.getLogger(__name__)
-LOOK_S = 10.0
 WARN_DAYS = 14.0
 _WARN_AGAIN_S = 86_400.0
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from spotwright_agent.report.spool_file import Spooled
 
+_OVERHEAD_BYTES = 1_000
+
 
 class MemoryShelf:
     """A few batches in memory, by the order in which they were cut."""
@@ -14,6 +16,11 @@ class MemoryShelf:
 
     def __len__(self) -> int:
         return len(self._batches)
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory taken, with what Python needs for each batch."""
+        return self.document_bytes + _OVERHEAD_BYTES * len(self._batches)
 
     def all(self) -> list[Spooled]:
         """Return all batches, oldest first."""

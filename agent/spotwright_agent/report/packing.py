@@ -1,6 +1,7 @@
 """Messages put into parcels that the daemon takes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
 
@@ -116,36 +117,46 @@ class _Packer:
         self._clear()
 
 
-def joinable(parts: Sequence[Parcel], more: Parcel) -> bool:
-    """Tell whether one more parcel can be sent together with these."""
-    first, parcels = parts[0], [*parts, more]
-    steps = sum(parcel.step_count for parcel in parcels)
-    span_ms = max(each.last_ms for each in parcels) - min(each.first_ms for each in parcels)
-    return (
-        first.kind == more.kind == ParcelKind.TELEMETRY
-        and first.stamp.kernel_boot == more.stamp.kernel_boot
-        and abs(first.stamp.offset_ms - more.stamp.offset_ms) <= _SAME_CLOCK_MS
-        and sum(parcel.sample_count for parcel in parcels) - steps <= MAX_SAMPLES
-        and steps <= MAX_STEPS
-        and sum(len(parcel.document) for parcel in parcels) <= MAX_BYTES
-        and span_ms <= MAX_SPAN_MS
-    )
+class Joining:
+    """Parcels that are to be sent as one."""
 
+    def __init__(self, first: Parcel) -> None:
+        self._parts = [first]
+        self._bytes = len(first.document)
+        self._samples, self._steps = first.sample_count, first.step_count
+        self._first_ms, self._last_ms = first.first_ms, first.last_ms
 
-def joined(parts: Sequence[Parcel]) -> Parcel:
-    """Return parcels as one: messages of protobuf are joined by putting them in a row."""
-    if len(parts) == 1:
-        return parts[0]
-    return Parcel(
-        document=b"".join(parcel.document for parcel in parts),
-        kind=parts[0].kind,
-        stamp=parts[0].stamp,
-        create_boot_ms=parts[0].create_boot_ms,
-        sample_count=sum(parcel.sample_count for parcel in parts),
-        step_count=sum(parcel.step_count for parcel in parts),
-        first_ms=min(parcel.first_ms for parcel in parts),
-        last_ms=max(parcel.last_ms for parcel in parts),
-    )
+    def take_in(self, more: Parcel) -> bool:
+        """Take in one more parcel; False where these may not go together."""
+        first = self._parts[0]
+        size_bytes, steps = self._bytes + len(more.document), self._steps + more.step_count
+        samples = self._samples + more.sample_count
+        first_ms, last_ms = min(self._first_ms, more.first_ms), max(self._last_ms, more.last_ms)
+        if not (
+            first.kind == more.kind == ParcelKind.TELEMETRY
+            and first.stamp.kernel_boot == more.stamp.kernel_boot
+            and abs(first.stamp.offset_ms - more.stamp.offset_ms) <= _SAME_CLOCK_MS
+            and samples - steps <= MAX_SAMPLES
+            and steps <= MAX_STEPS
+            and size_bytes <= MAX_BYTES
+            and last_ms - first_ms <= MAX_SPAN_MS
+        ):
+            return False
+        self._parts.append(more)
+        self._bytes, self._samples, self._steps = size_bytes, samples, steps
+        self._first_ms, self._last_ms = first_ms, last_ms
+        return True
+
+    def whole(self) -> Parcel:
+        """Return them as one: messages of protobuf are joined by putting them in a row."""
+        return replace(
+            self._parts[0],
+            document=b"".join(parcel.document for parcel in self._parts),
+            sample_count=self._samples,
+            step_count=self._steps,
+            first_ms=self._first_ms,
+            last_ms=self._last_ms,
+        )
 
 
 def _parcel(batch: v1.Batch, kind: ParcelKind, *, stamp: ClockStamp, clock: Clock) -> Parcel:

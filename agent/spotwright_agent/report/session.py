@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from spotwright.v1 import telemetry_pb2 as v1
 from spotwright_agent.commands import Command
 from spotwright_agent.report.backoff import Backoff
-from spotwright_agent.report.certificate_watch import LOOK_S, CertificateWatch
+from spotwright_agent.report.certificate_watch import CertificateWatch
 from spotwright_agent.report.channel import ChannelFilesError, check_address, open_channel
 from spotwright_agent.report.facts import AgentFacts
 from spotwright_agent.report.messages import command_from_proto, sampling_from_proto
@@ -36,11 +36,12 @@ _Event = tuple[Stream, v1.SessionResponse | SessionEnd] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long an answer may take before another session is tried."""
+    """How long an answer may take before another session is tried, and how often to look."""
 
     welcome_s: float = 20.0
     ack_s: float = 30.0
     notice_ack_s: float = 10.0
+    look_s: float = 10.0  # between looks at the certificate's files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,13 +120,25 @@ class Reporter:
     def run(self, stopping: threading.Event) -> None:
         """Report until told to stop, then for a moment longer to send what is left."""
         while not stopping.is_set():
-            self._turn()
+            try:
+                self._turn()
+            except Exception:  # a fault of ours must not end reporting for good
+                _log.exception("reporting failed, and begins anew")
+                self._leave()
+                self._next_try_s = time.monotonic() + self._backoff.after_failure_s()
+                stopping.wait(1.0)
+        self._send_what_is_left()
+        self._leave()
+
+    def _send_what_is_left(self) -> None:
         give_up_s = time.monotonic() + _STOP_S
         self._cut()
         if self._stream is not None:
             self._stream.draining_until_s = give_up_s
         while self._is_welcome() and self._spool.batch_count and time.monotonic() < give_up_s:
             self._turn()
+
+    def _leave(self) -> None:
         for stream in (self._stream, self._renewal):
             if stream is not None:
                 stream.close()
@@ -167,7 +180,7 @@ class Reporter:
 
     def _look(self, now_s: float) -> None:
         """See whether certificate, name or rival changed."""
-        self._next_look_s = now_s + LOOK_S
+        self._next_look_s = now_s + self._patience.look_s
         changed = self._certificates.changed()
         self._certificates.look()
         self._outbox.set_fault("certificate", self._certificates.problem)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from spotwright_agent.report.clock import Clock, HostClock
 from spotwright_agent.report.memory_shelf import MemoryShelf
-from spotwright_agent.report.packing import joinable, joined
+from spotwright_agent.report.packing import Joining
 from spotwright_agent.report.parcels import Parcel
 from spotwright_agent.report.spool_disk import Disk, StreamState
 from spotwright_agent.report.spool_file import Spooled, SpoolFile
@@ -176,15 +176,14 @@ class Spool:
     def _join(self, batch: Spooled) -> list[int]:
         """Have a batch take in those after it; after days away these are many and small."""
         taken: list[int] = []
-        parts = [batch.parcel]
+        joining = Joining(batch.parcel)
         while len(taken) < _MAX_JOINED:
             after = taken[-1] if taken else batch.id
             following = self._disk.read(partial(SpoolFile.unsent_other, after=after))
-            if following is None or not joinable(parts, following.parcel):
+            if following is None or not joining.take_in(following.parcel):
                 break
-            parts.append(following.parcel)
             taken.append(following.id)
-        batch.parcel = joined(parts)
+        batch.parcel = joining.whole()
         return taken
 
     def _move_to_disk(self) -> None:
@@ -199,7 +198,7 @@ class Spool:
             too_old = self._age_s(oldest.parcel) > limits.max_age_s
             if not (too_old or disk.is_over()) or not disk.drop(oldest):
                 break
-        while self._memory.document_bytes > limits.memory_bytes:
+        while self._memory.held_bytes > limits.memory_bytes:
             in_memory = self._memory.unsent(notice=False)
             if in_memory is None:
                 break

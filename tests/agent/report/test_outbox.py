@@ -25,7 +25,7 @@ from spotwright_agent.report.clock import ClockStamp
 from spotwright_agent.report.facts import AgentFacts
 from spotwright_agent.report.messages import command_from_proto, facts_to_proto, gpu_to_proto
 from spotwright_agent.report.outbox import Outbox
-from spotwright_agent.report.packing import joinable, joined
+from spotwright_agent.report.packing import Joining
 from spotwright_agent.report.parcels import Parcel, ParcelKind
 from tests.agent.report.reporting import SetClock, notice, sample
 
@@ -214,13 +214,16 @@ def test_joined_parcels_hold_what_their_parts_held() -> None:
         outbox.add_sample(sample(number, unix_ms=clock.wall_ms()))
         parts += outbox.cut().parcels
 
-    assert joinable(parts[:2], parts[2])
-    whole = v1.Batch.FromString(joined(parts).document)
+    joining = Joining(parts[0])
+    assert joining.take_in(parts[1])
+    assert joining.take_in(parts[2])
+    whole = v1.Batch.FromString(joining.whole().document)
     assert [each.memory_used_bytes for each in whole.samples] == [0, 1, 2]
     clock.offset_ms += 2_000
     other = Outbox(clock)
     other.add_sample(sample(4, unix_ms=clock.wall_ms()))
-    assert not joinable(parts, other.cut().parcels[0])
+    assert not joining.take_in(other.cut().parcels[0])
+    assert joining.whole().sample_count == 3
 
 
 def test_every_figure_of_a_gpu_arrives_as_it_was_read() -> None:

@@ -8,11 +8,13 @@ import pytest
 
 from spotwright.adapters.tls.authority import CertificateKind, CertificateRequest
 from spotwright.adapters.tls.issue_files import init_folder, issue
-from spotwright_agent.report import session
+from spotwright_agent.report.session import Patience
 from spotwright_agent.tls_files import TlsFiles
 from tests.agent.report.reporting import reporting, sample, stored, until
 from tests.cli.command import spotwright_here
 from tests.daemon_process import DaemonProcess, running_daemon
+
+_OFTEN = Patience(look_s=0.2)
 
 
 def _folder(tmp_path: Path) -> Path:
@@ -20,6 +22,10 @@ def _folder(tmp_path: Path) -> Path:
     init_folder(tls, hosts=["127.0.0.1"], now=datetime.now(UTC))
     _issue(tls, CertificateKind.AGENT)
     return tls
+
+
+def _own(tls: Path) -> TlsFiles:
+    return TlsFiles.of(tls, "gpu-7")
 
 
 def _issue(tls: Path, kind: CertificateKind, *, days_ago: float = 0.0) -> None:
@@ -42,14 +48,13 @@ def _stored(daemon: DaemonProcess, tls: Path) -> list[int]:
     return stored("", channel=grpc.secure_channel(daemon.address, credentials))
 
 
-def test_certificates_renewed_on_both_sides_lose_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session, "LOOK_S", 0.2)
+def test_certificates_renewed_on_both_sides_lose_nothing(tmp_path: Path) -> None:
     tls = _folder(tmp_path)
     with (
         running_daemon(tmp_path, "--tls-dir", str(tls)) as daemon,
-        reporting(tmp_path, daemon.address, tls=TlsFiles.of(tls, "gpu-7")) as running,
+        reporting(
+            tmp_path, daemon.address, tls=TlsFiles.of(tls, "gpu-7"), patience=_OFTEN
+        ) as running,
     ):
         running.until_connected()
         assert running.reporter.figures().certificate_days_left == pytest.approx(90, abs=0.5)
@@ -69,15 +74,14 @@ def test_certificates_renewed_on_both_sides_lose_nothing(
         assert _stored(daemon, tls) == list(range(1, 301))
 
 
-def test_a_certificate_that_has_ended_is_told_and_its_renewal_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session, "LOOK_S", 0.2)
+def test_a_certificate_that_has_ended_is_told_and_its_renewal_noticed(tmp_path: Path) -> None:
     tls = _folder(tmp_path)
     _issue(tls, CertificateKind.AGENT, days_ago=100)
     with (
         running_daemon(tmp_path, "--tls-dir", str(tls)) as daemon,
-        reporting(tmp_path, daemon.address, tls=TlsFiles.of(tls, "gpu-7")) as running,
+        reporting(
+            tmp_path, daemon.address, tls=TlsFiles.of(tls, "gpu-7"), patience=_OFTEN
+        ) as running,
     ):
         running.outbox.add_sample(sample(1))
         until(lambda: running.reporter.figures().last_error, "it is refused")
