@@ -55,20 +55,8 @@ def measure_job(
         BadInputError: there is nothing to measure by yet; it says what is missing.
     """
     groups = {g.group.instance_type.name: g.group for g in prediction.groups if g.group}
-    if not groups:
-        raise BadInputError("the plan runs functions, which have no agents to measure by")
     mine = {name: parts for name, parts in steps.items() if types[name] in groups}
-    if not any(part.step_count for parts in mine.values() for part in parts):
-        raise BadInputError(
-            "the agents of the job's workers have sent no steps yet; report them from training "
-            "with spotwright_agent.training"
-        )
-    windows = steady_windows(mine, resolution_s=resolution_s)
-    if not windows:
-        raise BadInputError(
-            f"no time in which the fleet was the same for {LEAST_STEPS} steps after "
-            f"{WARM_UP_S} s of warm-up; wait until the job has run for longer"
-        )
+    windows = _windows(mine, resolution_s=resolution_s)
     rows, notes = [], []
     for number, window in enumerate(windows, start=1):
         fleet = _fleet(groups, types, window)
@@ -80,6 +68,24 @@ def measure_job(
     if not rows:
         raise BadInputError("workers with different batches have no common row; use one type")
     return MeasuredJob(rows=tuple(rows), notes=(*notes, *_left_open(rows)))
+
+
+def _windows(
+    mine: Mapping[str, Sequence[RollupPart]], *, resolution_s: int
+) -> Sequence[SteadyWindow]:
+    """Return the windows of a job's workers, at least one."""
+    if not any(part.step_count for parts in mine.values() for part in parts):
+        raise BadInputError(
+            "the agents of the job's workers have sent no steps yet; report them from training "
+            "with spotwright_agent.training"
+        )
+    windows = steady_windows(mine, resolution_s=resolution_s)
+    if not windows:
+        raise BadInputError(
+            f"no time in which the fleet was the same for {LEAST_STEPS} steps after "
+            f"{WARM_UP_S} s of warm-up; wait until the job has run for longer"
+        )
+    return windows
 
 
 def _fleet(
