@@ -7,13 +7,16 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench bench-accuracy bench-planner bench-daemon bench-agent proto catalog soak format clean
+.PHONY: help demo demo-agents test check bench bench-accuracy bench-planner bench-daemon bench-agent proto catalog soak format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
 demo: $(VENV)/.demo ## plan an example job, and compare and predict other fleets
 	@BIN=$(BIN) sh examples/demo.sh
+
+demo-agents: $(VENV)/.dev ## a daemon and three real agents on this machine, with GPUs that are stand-ins
+	$(BIN)/python -m examples.live_agents
 
 test: $(VENV)/.dev ## install what the tests need and run all of them
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak" tests

@@ -110,9 +110,12 @@ class Agent:
         ]
         self._sample_all(stopping, service)
         service.stopping()
+        self._reporter.wake()
         end_s = time.monotonic() + _END_S
         for thread in threads:
             thread.join(max(0.0, end_s - time.monotonic()))
+        if not any(thread.is_alive() for thread in threads):  # else it is still in use
+            self._spool.close()
 
     def _works(self) -> Mapping[str, Work]:
         works: dict[str, Work] = {

@@ -70,10 +70,15 @@ class AgentProcess:
 
     def stop(self, *, signal_number: int = signal.SIGTERM) -> int:
         """End it in good order and return its exit code."""
+        assert self._process is not None
+        if self._process.poll() is None:
+            self._process.send_signal(signal_number)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Wait for its end and return its exit code."""
         process = self._process
         assert process is not None
-        if process.poll() is None:
-            process.send_signal(signal_number)
         try:
             return process.wait(PATIENCE_S)
         finally:
