@@ -214,23 +214,17 @@ def _spool(settings: Settings) -> dict[str, Any]:
 
 def _daemon(settings: Settings) -> dict[str, Any]:
     """Tell whether the daemon takes a connection, and over TLS our certificate."""
-    import grpc  # noqa: PLC0415
+    from spotwright_agent.report.channel import reach_problem  # noqa: PLC0415
 
-    from spotwright_agent.report.channel import ChannelFilesError, open_channel  # noqa: PLC0415
-
-    host, _, port = settings.daemon.rpartition(":")
-    problem = None
     try:
-        with open_channel(settings.daemon, tls=settings.tls_files) as channel:
-            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S).close()
-            grpc.channel_ready_future(channel).result(timeout=_CONNECT_S)
-    except OSError as error:
-        problem = f"cannot be reached: {error.strerror or error}"
-    except grpc.FutureTimeoutError:
-        problem = "takes the connection, but not ours: TLS on one side only, or certificates"
-    except (SettingsError, ChannelFilesError, ValueError) as error:
+        problem = reach_problem(settings.daemon, tls=settings.tls_files, timeout_s=_CONNECT_S)
+    except SettingsError as error:
         problem = str(error)
-    return {"address": settings.daemon, "tls": settings.tls_files is not None, "problem": problem}
+    return {
+        "address": settings.daemon,
+        "tls": settings.tls_files is not None,
+        "problem": problem or None,
+    }
 
 
 def _certificate(settings: Settings) -> dict[str, Any] | None:

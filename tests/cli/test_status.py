@@ -57,7 +57,7 @@ def test_the_table_has_human_units_and_dashes_for_what_is_unknown(daemon: SmallD
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].endswith("job serving, telemetry serving")
-    (busy,) = [line for line in lines if "host-gpu-1" in line]
+    (busy,) = [line for line in lines if "gpu-1" in line]
     for figure in ("62%", "16 GB", "1.00 / 0.50", "1.50 / 0.50", "500 ms", "-0.2 s", "hint"):
         assert figure in busy
     (quiet,) = [line for line in lines if line.startswith("gpu-2")]
@@ -79,3 +79,12 @@ def test_a_daemon_without_agents_and_jobs_says_so() -> None:
 
     assert "no agents" in done.stdout
     assert "no jobs under way" in done.stdout
+
+
+def test_what_cannot_be_read_on_a_host_is_told_below_the_table() -> None:
+    agent = quiet_agent("gpu-7")
+    agent.faults.add(collector="gpu", problem="GPU 3 is lost")
+    with SmallDaemon(agent) as daemon:
+        done = spotwright_here("status", "--daemon", daemon.address)
+
+    assert "gpu-7: gpu: GPU 3 is lost" in done.stdout.splitlines()

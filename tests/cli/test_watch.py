@@ -119,7 +119,7 @@ def test_a_terminal_is_redrawn_and_left_in_order(daemon: SmallDaemon) -> None:
     )
     os.close(theirs)
     seen = b""
-    while b"host-gpu-1" not in seen or b"job-created" not in seen:
+    while b"gpu-1" not in seen or b"job-created" not in seen:
         seen += os.read(ours, 65536)
     end(daemon)
     while chunk := _read(ours):
@@ -185,7 +185,7 @@ def test_agents_get_a_line_when_they_come_go_or_get_a_notice_not_for_each_figure
         sink.take_agents([update])
 
     assert capsys.readouterr().out.splitlines() == [
-        "agent host-gpu-1 (g5.xlarge) connected",
-        "agent host-gpu-1 (g5.xlarge) connected, interruption notice",
-        "agent host-gpu-1 (g5.xlarge) away",
+        "agent gpu-1 (g5.xlarge) connected",
+        "agent gpu-1 (g5.xlarge) connected, interruption notice",
+        "agent gpu-1 (g5.xlarge) away",
     ]

@@ -1,5 +1,6 @@
 """How the daemon is reached: by TLS, or in the clear on this same machine."""
 
+import socket
 from ipaddress import ip_address
 from typing import Any
 
@@ -65,3 +66,23 @@ def open_channel(address: str, *, tls: TlsFiles | None) -> Any:
         root_certificates=authority, private_key=key, certificate_chain=certificate
     )
     return grpc.secure_channel(address, credentials, options=_OPTIONS)
+
+
+def reach_problem(address: str, *, tls: TlsFiles | None, timeout_s: float) -> str | None:
+    """Return why the daemon cannot be reached, or that it does not take our certificate.
+
+    Raises:
+        SettingsError: the address would be reached in the clear from elsewhere.
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        with open_channel(address, tls=tls) as channel:
+            socket.create_connection((host.strip("[]"), int(port)), timeout_s).close()
+            grpc.channel_ready_future(channel).result(timeout=timeout_s)
+    except OSError as error:
+        return f"cannot be reached: {error.strerror or error}"
+    except grpc.FutureTimeoutError:
+        return "takes the connection, but not ours: TLS on one side only, or certificates"
+    except (ChannelFilesError, ValueError) as error:
+        return str(error)
+    return None

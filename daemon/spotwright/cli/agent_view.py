@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from spotwright.client.agent_calls import AgentStatus
 
 AGENT_COLUMNS = (
-    *("host", "type", "job", "last seen>", "clock skew>", "GPUs>", "GPU util>", "GPU memory>"),
+    *("agent", "type", "job", "last seen>", "clock skew>", "GPUs>", "GPU util>", "GPU memory>"),
     *("PCIe rx/tx GB/s>", "net rx/tx Gbit/s>", "step>", "notice"),
 )
 
@@ -31,7 +31,7 @@ def agent_row(agent: "AgentStatus", now: datetime) -> tuple[str, ...]:
     memory_bytes = agent.gpu_memory_used_bytes
     utilization = agent.gpu_utilization_fraction
     return (
-        host_text(agent),
+        agent.agent_id,
         agent.instance_type or "-",
         agent.job_id or "-",
         _seen_text(agent, now),
@@ -46,9 +46,9 @@ def agent_row(agent: "AgentStatus", now: datetime) -> tuple[str, ...]:
     )
 
 
-def host_text(agent: "AgentStatus") -> str:
-    """Return what people call the host of an agent."""
-    return agent.hostname or agent.agent_id
+def fault_lines(agent: "AgentStatus") -> list[str]:
+    """Return what cannot be read on the host of an agent."""
+    return [f"{agent.agent_id}: {fault}" for fault in agent.faults]
 
 
 def notice_text(agent: "AgentStatus", now: datetime) -> str:

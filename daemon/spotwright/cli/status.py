@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spotwright.cli.agent_view import AGENT_COLUMNS, agent_json, agent_row
+from spotwright.cli.agent_view import AGENT_COLUMNS, agent_json, agent_row, fault_lines
 from spotwright.cli.daemon_access import daemon_access
 from spotwright.cli.job_view import JOB_COLUMNS, findings, job_json, job_row
 from spotwright.cli.jobs import read_jobs
@@ -107,6 +107,8 @@ def _print_status(
         print_table(AGENT_COLUMNS, [agent_row(agent, now) for agent in agents])
     else:
         out.print("no agents")
+    for line in (line for agent in agents for line in fault_lines(agent)):
+        print(line)
     out.print()
     if jobs:
         print_table(JOB_COLUMNS, [job_row(job, now) for job in jobs])

@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-from spotwright.cli.agent_view import agent_json, host_text
+from spotwright.cli.agent_view import agent_json
 from spotwright.cli.job_view import event_json, event_line, job_json, job_line
 from spotwright.cli.terminal import note
 from spotwright.domain.job_run import Event, JobRun
@@ -42,7 +42,7 @@ class LineSink:
             notice = f", {agent.notice} notice" if agent.notice else ""
             work = f", works for {agent.job_id}" if agent.job_id else ""
             kind = f" ({agent.instance_type})" if agent.instance_type else ""
-            line = f"agent {host_text(agent)}{kind} {state}{work}{notice}"
+            line = f"agent {agent.agent_id}{kind} {state}{work}{notice}"
             self._print_news(self._agents, agent.agent_id, line)
 
     def tell(self, text: str) -> None:
