@@ -178,7 +178,7 @@ def test_a_reader_that_never_reads_holds_nothing_and_delays_nobody() -> None:
 def _held_events() -> list[Sequence[Event]]:
     """Return every sequence of events that somebody holds, but for the store's own log."""
     found = [held for held in gc.get_objects() if type(held) in (list, deque)]
-    return [held for held in found if len(held) in range(1, 2_000) and isinstance(held[0], Event)]
+    return [held for held in found if len(held) in range(1, 2_000) and type(held[0]) is Event]
 
 
 def test_a_reader_that_leaves_frees_its_poll() -> None:
