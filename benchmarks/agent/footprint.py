@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 
 from benchmarks.agent.measured_host import GPU_COUNT, MeasuredHost, measured_host, served_daemon
+from benchmarks.agent.process_figures import cpu_s, memory_mb
+from benchmarks.agent.rival import measure_rival
 from benchmarks.daemon.ingest_cases import against
 from benchmarks.planner.table import print_table
 from spotwright.client import Client
@@ -30,12 +32,21 @@ def print_footprint(*, quick: bool) -> None:
         _until_seen(client, "gpu-1")
         idle = _measured(host, measured_s)
         with_steps = _measured_with_steps(host, measured_s)
+        host.agent.stop()
+        rival = measure_rival(host.gpus, measured_s)
     lines = [
         ("RSS MB", f"{idle[0]:.1f}", *against(idle[0], _MEMORY_MB)),
         ("CPU % of a core", f"{idle[1]:.2f}", *against(idle[1], _CPU_PERCENT)),
         ("CPU s an hour", f"{idle[1] * 36:.1f}", *against(idle[1] * 36, _CPU_PERCENT * 36)),
         ("RSS MB, 16 steps a second", f"{with_steps[0]:.1f}", *against(with_steps[0], _MEMORY_MB)),
         ("CPU %, 16 steps a second", f"{with_steps[1]:.2f}", *against(with_steps[1], _CPU_PERCENT)),
+        (
+            "RSS MB, nvitop-exporter: GPUs only",
+            f"{rival[0]:.1f}",
+            "-",
+            _ratio(idle[0], rival[0]),
+        ),
+        ("CPU %, nvitop-exporter, GPUs only", f"{rival[1]:.2f}", "-", _ratio(idle[1], rival[1])),
     ]
     what = f"An agent at 1 Hz with {GPU_COUNT} stubbed GPUs, notices watched, {measured_s:.0f} s"
     print_table(what, _HEADER, lines)
@@ -63,6 +74,10 @@ def print_start(*, quick: bool) -> None:
     print_table(f"Start to the first sample at the daemon, {rounds} times", _HEADER, lines)
 
 
+def _ratio(ours: float, theirs: float) -> str:
+    return f"ours is x{ours / theirs:.1f}"
+
+
 def _until_seen(client: Client, name: str) -> None:
     give_up_s = time.monotonic() + 60.0
     while time.monotonic() < give_up_s:
@@ -76,10 +91,10 @@ def _until_seen(client: Client, name: str) -> None:
 def _measured(host: MeasuredHost, measured_s: float) -> tuple[float, float]:
     """Return memory in MB and CPU in percent."""
     time.sleep(_SETTLE_S)
-    started_s, cpu_s = time.monotonic(), host.cpu_s()
+    started_s, before_s = time.monotonic(), cpu_s(host.agent.pid)
     time.sleep(measured_s)
-    share = (host.cpu_s() - cpu_s) / (time.monotonic() - started_s)
-    return host.memory_mb("VmHWM"), 100 * share
+    share = (cpu_s(host.agent.pid) - before_s) / (time.monotonic() - started_s)
+    return memory_mb(host.agent.pid), 100 * share
 
 
 def _measured_with_steps(host: MeasuredHost, measured_s: float) -> tuple[float, float]:

@@ -1,6 +1,5 @@
 """A host to measure: a daemon with TLS, GPUs and a cloud that are stand-ins, and a real agent."""
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from tests.agent.nvml_stub import StubGpus
 from tests.fakes.metadata_server import MetadataServer, metadata_server
 
 GPU_COUNT = 8
-_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -29,19 +27,6 @@ class MeasuredHost:
     agent: AgentProcess
     gpus: StubGpus
     cloud: MetadataServer
-
-    def cpu_s(self) -> float:
-        """CPU seconds of the agent so far, all threads, user and kernel."""
-        fields = self._proc("stat").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
-
-    def memory_mb(self, figure: str = "VmRSS") -> float:
-        """Memory of the agent, in units of 10^6 bytes."""
-        lines = dict(line.split(":", 1) for line in self._proc("status").splitlines())
-        return int(lines[figure].split()[0]) * 1024 / 1e6
-
-    def _proc(self, name: str) -> str:
-        return Path(f"/proc/{self.agent.pid}/{name}").read_text()
 
 
 @contextmanager
