@@ -14,18 +14,16 @@ import contextlib
 import json
 import math
 import os
-import stat
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spotwright_agent.job_pid_file import signal_named
 from spotwright_agent.readings import Notice, NoticeKind
 
-_MAX_PID_FILE_BYTES = 64 * 1024
-_MAX_PIDS = 1024
 _MAX_PROBLEM = 400
 
 
@@ -34,7 +32,8 @@ class JobSignal:
     """A signal, and the processes that get it."""
 
     number: int
-    pids: Callable[[], Collection[int]]  # those that report their steps
+    # Signals those that report their steps; returns by process why that failed, or "".
+    to_reporters: Callable[[int], Mapping[int, str]]
     pid_file: Path | None = None  # more of them, one a line
 
 
@@ -111,14 +110,13 @@ class JobWarning:
     def _signal_all(self, problems: list[str]) -> None:
         if self._signal is None:
             return
-        pids: set[int] = set()
+        number, told = self._signal.number, dict[int, str]()
         with _noting(problems, "signal"):
-            pids.update(self._signal.pids())
-        with _noting(problems, "pid file"):
-            pids.update(_pids_in(self._signal.pid_file))
-        for pid in sorted(pids)[:_MAX_PIDS]:
-            with _noting(problems, f"signal to process {pid}"):
-                _send_signal(pid, self._signal.number)
+            told.update(self._signal.to_reporters(number))
+        if self._signal.pid_file is not None:
+            with _noting(problems, "pid file"):
+                told.update(signal_named(self._signal.pid_file, number, besides=told))
+        problems += [f"signal to process {pid}: {why}" for pid, why in told.items() if why]
 
     def _tell(self, problems: list[str]) -> None:
         self._on_problem("; ".join(problems)[:_MAX_PROBLEM])
@@ -132,24 +130,6 @@ def _noting(problems: list[str], way: str) -> Iterator[None]:
         problems.append(f"{way}: {error.strerror or error}")
     except Exception as error:  # the other ways must still be tried
         problems.append(f"{way}: {type(error).__name__}: {error}")
-
-
-def _send_signal(pid: int, number: int) -> None:
-    if pid <= 1 or pid == os.getpid():  # 0 and below are whole groups of processes
-        raise ValueError("is not a training process")
-    os.kill(pid, number)
-
-
-def _pids_in(path: Path | None) -> set[int]:
-    if path is None or not path.exists():  # the job may not have started
-        return set()
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a pipe would hold us
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError(f"{path} is not a file")
-        words = file.read(_MAX_PID_FILE_BYTES).decode("ascii", "replace").split()
-    if any(not word.isdigit() or len(word) > 9 for word in words):
-        raise ValueError(f"{path} must have one process number a line")
-    return {int(word) for word in words}
 
 
 def _replace_file(path: Path, document: bytes) -> None:

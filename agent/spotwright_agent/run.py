@@ -236,7 +236,7 @@ def _job_signal(settings: Settings, steps: StepSocket) -> JobSignal | None:
         return None
     return JobSignal(
         number=signal.Signals[settings.job_signal],
-        pids=steps.pids,
+        to_reporters=steps.signal,
         pid_file=Path(settings.job_pid_file) if settings.job_pid_file else None,
     )
 

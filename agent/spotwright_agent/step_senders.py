@@ -7,6 +7,7 @@ them loses his oldest, so that nobody can crowd out the others.
 
 import os
 import select
+import signal
 import threading
 from contextlib import suppress
 from typing import NamedTuple
@@ -57,13 +58,12 @@ class StepSenders:
     def pids(self, *, now_s: float) -> frozenset[int]:
         """Return the processes that live and have not been silent for long."""
         with self._lock:
-            self._forget_ended()
-            return frozenset(
-                pid
-                for own in self._by_uid.values()
-                for (pid, _), sender in own.items()
-                if sender.pidfd >= 0 and now_s - sender.seen_s <= SILENT_S
-            )
+            return frozenset(self._living(now_s))
+
+    def signal(self, number: int, *, now_s: float) -> dict[int, str]:
+        """Signal these processes; return by process why that failed, empty where it did not."""
+        with self._lock:
+            return {pid: _signal(pidfd, number) for pid, pidfd in self._living(now_s).items()}
 
     def addresses(self) -> list[Address]:
         """Return the sockets that can be answered."""
@@ -84,6 +84,16 @@ class StepSenders:
             for uid, own in list(self._by_uid.items()):
                 for key in list(own):
                     self._drop(uid, key)
+
+    def _living(self, now_s: float) -> dict[int, int]:
+        """Return a pidfd of each process."""
+        self._forget_ended()
+        return {
+            pid: sender.pidfd
+            for own in self._by_uid.values()
+            for (pid, _), sender in own.items()
+            if sender.pidfd >= 0 and now_s - sender.seen_s <= SILENT_S
+        }
 
     def _make_room(self) -> None:
         if sum(map(len, self._by_uid.values())) < MAX_SENDERS:
@@ -118,3 +128,11 @@ def _open_pidfd(pid: int) -> int:
         return os.pidfd_open(pid) if pid > 0 else -1
     except OSError:
         return -1  # gone already, or no room for another file
+
+
+def _signal(pidfd: int, number: int) -> str:
+    try:
+        signal.pidfd_send_signal(pidfd, number)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""

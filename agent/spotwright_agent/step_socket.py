@@ -76,6 +76,10 @@ class StepSocket:
         """Return the processes that report steps, by the kernel's word."""
         return self._senders.pids(now_s=time.monotonic())
 
+    def signal(self, number: int) -> dict[int, str]:
+        """Signal them; return by process why that failed, empty where it did not."""
+        return self._senders.signal(number, now_s=time.monotonic())
+
     def _open(self) -> None:
         """Bind beside the path and move there, so that reporters never find nothing."""
         self._path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from spotwright_agent.job_warning import JobSignal, JobWarning
 from spotwright_agent.readings import Notice, NoticeKind
+from spotwright_agent.step_senders import Credentials, StepSenders
 
 # Says that it is ready, then exits with the number of the first signal that it gets.
 _JOB = """
@@ -57,7 +58,20 @@ def warning(folder: Path, heard: Heard, *, to: JobSignal | None = None) -> JobWa
 
 
 def usr1(*pids: int, file: Path | None = None) -> JobSignal:
-    return JobSignal(number=signal.SIGUSR1, pids=lambda: pids, pid_file=file)
+    senders = StepSenders()
+    for pid in pids:
+        senders.see(Credentials(pid, 0), None, now_s=0.0)
+    return JobSignal(
+        number=signal.SIGUSR1,
+        to_reporters=lambda number: senders.signal(number, now_s=0.0),
+        pid_file=file,
+    )
+
+
+def written(path: Path, *pids: int) -> Path:
+    path.write_text("".join(f"{pid}\n" for pid in pids))
+    path.chmod(0o644)
+    return path
 
 
 def notice(kind: NoticeKind = NoticeKind.INTERRUPTION, *, seconds: float | None = 120) -> Notice:
@@ -226,17 +240,17 @@ def test_what_is_not_certain_sends_no_signal(
     assert job.wait(10) == signal.SIGTERM
 
 
-@pytest.mark.parametrize("pid", [0, -1, 1, -(2**31), pytest.param(os.getpid(), id="own")])
+@pytest.mark.parametrize("pid", [0, 1, pytest.param(os.getpid(), id="own")])
 def test_groups_the_first_process_and_the_agent_are_never_signalled(
     tmp_path: Path, heard: Heard, pid: int
 ) -> None:
-    harmless = JobSignal(number=0, pids=lambda: [pid])  # should the agent send it after all
+    file = written(tmp_path / "job.pid", pid)
+    # Harmless, should the agent send it after all.
+    nothing = JobSignal(number=0, to_reporters=lambda number: {}, pid_file=file)
 
-    warning(tmp_path, heard, to=harmless).warn(notice())
+    warning(tmp_path, heard, to=nothing).warn(notice())
 
-    assert heard.problems == [
-        f"signal to process {pid}: ValueError: is not a training process",
-    ]
+    assert heard.problems == [f"signal to process {pid}: is not a training process"]
 
 
 def test_process_that_is_gone_is_reported_and_the_others_are_signalled(
@@ -245,21 +259,25 @@ def test_process_that_is_gone_is_reported_and_the_others_are_signalled(
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
 
-    warning(tmp_path, heard, to=usr1(gone.pid, job.pid)).warn(notice())
+    file = written(tmp_path / "job.pid", gone.pid, job.pid)
+    warning(tmp_path, heard, to=usr1(file=file)).warn(notice())
 
     assert job.wait(10) == signal.SIGUSR1
     assert heard.problems == [f"signal to process {gone.pid}: No such process"]
 
 
-def test_process_of_another_user_is_reported(tmp_path: Path, job: "subprocess.Popen[str]") -> None:
+def test_process_of_another_user_is_reported(job: "subprocess.Popen[str]") -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can become somebody else")
     script = f"""
 import os, signal
 from pathlib import Path
 from spotwright_agent.job_warning import JobSignal, JobWarning
+from spotwright_agent.step_senders import Credentials, StepSenders
 os.setuid(65534)
-signals = JobSignal(number=signal.SIGUSR1, pids=lambda: [{job.pid}])
+senders = StepSenders()
+senders.see(Credentials({job.pid}, 0), None, now_s=0)
+signals = JobSignal(number=signal.SIGUSR1, to_reporters=lambda n: senders.signal(n, now_s=0))
 JobWarning(Path("/nonexistent/n.json"), send=lambda _: 0, on_problem=print, signal=signals
            ).checkpoint(seconds_left=None, interval_s=None)
 """
@@ -274,6 +292,90 @@ JobWarning(Path("/nonexistent/n.json"), send=lambda _: 0, on_problem=print, sign
 
     assert f"signal to process {job.pid}: Operation not permitted" in ran.stdout
     assert job.poll() is None
+
+
+def test_process_that_reports_and_is_in_the_file_is_signalled_once(
+    tmp_path: Path, heard: Heard
+) -> None:
+    code = """
+import signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGTERM})
+print("ready", flush=True)
+while (number := signal.sigwait({signal.SIGUSR1, signal.SIGTERM})) == signal.SIGUSR1:
+    print("saves", flush=True)
+"""
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        reporting = usr1(child.pid, file=written(tmp_path / "job.pid", child.pid))
+
+        def pausing(number: int) -> Mapping[int, str]:
+            told = reporting.to_reporters(number)
+            assert child.stdout is not None
+            assert child.stdout.readline() == "saves\n"
+            return told
+
+        to = JobSignal(number=reporting.number, to_reporters=pausing, pid_file=reporting.pid_file)
+        warning(tmp_path, heard, to=to).warn(notice())
+        child.terminate()
+
+        assert child.stdout.read() == ""
+
+
+@pytest.mark.parametrize(("owner", "is_signalled"), [(0, True), (1234, False)])
+def test_file_speaks_for_the_processes_of_its_owner_and_that_of_root_for_all(
+    tmp_path: Path, heard: Heard, job: "subprocess.Popen[str]", owner: int, is_signalled: bool
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    other = subprocess.Popen(["sleep", "60"], user=1234)
+    file = written(tmp_path / "job.pid", job.pid, other.pid)
+    os.chown(file, owner, owner)
+
+    warning(tmp_path, heard, to=usr1(file=file)).warn(notice())
+
+    assert other.wait(10) == -signal.SIGUSR1
+    if is_signalled:
+        assert job.wait(10) == signal.SIGUSR1
+        assert heard.problems == [""]
+        return
+    why = "belongs to user 0, the file that names it to user 1234"
+    assert heard.problems == [f"signal to process {job.pid}: {why}"]
+    os.kill(job.pid, signal.SIGTERM)  # of two that wait, sigwait takes the lower number: SIGUSR1
+    assert job.wait(10) == signal.SIGTERM
+
+
+def test_process_that_came_after_the_file_is_another_and_not_signalled(
+    tmp_path: Path, heard: Heard, job: "subprocess.Popen[str]"
+) -> None:
+    file = written(tmp_path / "job.pid", job.pid)
+    before_s = time.time() - 60
+    os.utime(file, (before_s, before_s))
+
+    warning(tmp_path, heard, to=usr1(file=file)).warn(notice())
+
+    why = "started after the file that names it was written"
+    assert heard.problems == [f"signal to process {job.pid}: {why}"]
+    os.kill(job.pid, signal.SIGTERM)
+    assert job.wait(10) == signal.SIGTERM
+
+
+@pytest.mark.parametrize("way", ["link", "everybody"])
+def test_file_that_somebody_else_may_have_filled_signals_nobody(
+    tmp_path: Path, heard: Heard, job: "subprocess.Popen[str]", way: str
+) -> None:
+    file = written(tmp_path / "others.pid", job.pid)
+    if way == "link":
+        (tmp_path / "job.pid").symlink_to(file)
+    else:
+        file.rename(tmp_path / "job.pid").chmod(0o666)
+
+    warning(tmp_path, heard, to=usr1(file=tmp_path / "job.pid")).warn(notice())
+
+    assert heard.problems[0].startswith("pid file: ")
+    os.kill(job.pid, signal.SIGTERM)
+    assert job.wait(10) == signal.SIGTERM
 
 
 @pytest.mark.parametrize("text", ["-1\n", "12 x\n", "1e3", "\0", "9" * 40, "²"])
@@ -332,7 +434,7 @@ def test_socket_and_process_list_that_fail_do_not_stop_the_rest(
     closed = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     closed.close()
 
-    def broken() -> Collection[int]:
+    def broken(number: int) -> Mapping[int, str]:
         raise RuntimeError("no list")
 
     pid_file = tmp_path / "job.pid"
@@ -341,7 +443,7 @@ def test_socket_and_process_list_that_fail_do_not_stop_the_rest(
         tmp_path / "notice.json",
         send=closed.send,
         on_problem=heard.problems.append,
-        signal=JobSignal(number=signal.SIGUSR1, pids=broken, pid_file=pid_file),
+        signal=JobSignal(number=signal.SIGUSR1, to_reporters=broken, pid_file=pid_file),
     )
 
     told.warn(notice())
