@@ -1,4 +1,4 @@
-"""The certificate's files: whether they changed, and how long they are good for."""
+"""The certificate's files: which they are, and how long they are good for."""
 
 import logging
 import time
@@ -10,6 +10,8 @@ _log = logging.getLogger(__name__)
 WARN_DAYS = 14.0
 _WARN_AGAIN_S = 86_400.0
 
+CertificateState = tuple[tuple[int, int, int], ...]  # time, size and inode of each file
+
 
 class CertificateWatch:
     """Looks at the files from time to time."""
@@ -18,14 +20,8 @@ class CertificateWatch:
         self._tls = tls
         self.days_left: float | None = None  # None: no TLS, or not readable
         self.problem = ""
-        self._seen = self._state()
         self._warned_s = -_WARN_AGAIN_S
         self.look()
-
-    def changed(self) -> bool:
-        """Tell whether the files are others than when this was asked last."""
-        seen, self._seen = self._seen, self._state()
-        return seen != self._seen
 
     def look(self) -> None:
         """Find out how long the certificate is good for; warn once a day where that is short."""
@@ -46,7 +42,8 @@ class CertificateWatch:
         when = f"ends in {int(days)} days" if days > 0 else f"ended {-days:.0f} days ago"
         return f"{self._tls.certificate} {when}; renew it with `spotwright certs issue agent`"
 
-    def _state(self) -> tuple[tuple[int, int, int], ...]:
+    def state(self) -> CertificateState:
+        """Return what differs once the files are others."""
         if self._tls is None:
             return ()
         found = []

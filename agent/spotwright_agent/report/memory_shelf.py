@@ -37,6 +37,14 @@ class MemoryShelf:
             if self._batches.pop(batch.id, None) is not None:
                 self.document_bytes -= len(batch.parcel.document)
 
+    def renumber(self, *, after: int) -> int:
+        """Put the batches behind those up to an id, in their order; return the last id."""
+        batches = self.all()
+        for last, batch in enumerate(batches, after + 1):
+            batch.id = last
+        self._batches = {batch.id: batch for batch in batches}
+        return after + len(batches)
+
     def unsent(self, *, notice: bool) -> Spooled | None:
         """Return the oldest batch that was never sent, with a notice or without."""
         found = [b for b in self._batches.values() if b.sequence is None and b.is_notice == notice]

@@ -166,8 +166,8 @@ class Outbox:
         unusable_count = 0
         # A dict keeps the order; most batches are of one clock.
         for stamp in dict.fromkeys([*map(_stamp_of, samples), *map(_stamp_of, steps)]):
-            own_samples = [sample_to_proto(each) for of, each in samples if of is stamp]
-            own_steps = [step_to_proto(each) for of, each in steps if of is stamp]
+            own_samples = [sample_to_proto(each) for of, each in samples if of == stamp]
+            own_steps = [step_to_proto(each) for of, each in steps if of == stamp]
             unusable_count += own_samples.count(None) + own_steps.count(None)
             parcels += telemetry_parcels(
                 [each for each in own_samples if each is not None],

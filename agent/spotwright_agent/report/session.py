@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from spotwright.v1 import telemetry_pb2 as v1
 from spotwright_agent.commands import Command
 from spotwright_agent.report.backoff import Backoff
-from spotwright_agent.report.certificate_watch import CertificateWatch
+from spotwright_agent.report.certificate_watch import CertificateState, CertificateWatch
 from spotwright_agent.report.channel import ChannelFilesError, check_address, open_channel
 from spotwright_agent.report.facts import AgentFacts
 from spotwright_agent.report.messages import command_from_proto, sampling_from_proto
@@ -88,6 +88,8 @@ class Reporter:
         self._certificates = CertificateWatch(tls)
         self._stream: Stream | None = None
         self._renewal: Stream | None = None  # takes over when it is welcomed
+        self._renewal_problem = ""
+        self._tried: CertificateState = ()  # the files of the latest try
         self._next_try_s: float = 0.0
         self._next_look_s = 0.0
         self._may_hurry = True  # a notice need not wait for the next try
@@ -181,28 +183,31 @@ class Reporter:
     def _look(self, now_s: float) -> None:
         """See whether certificate, name or rival changed."""
         self._next_look_s = now_s + self._patience.look_s
-        changed = self._certificates.changed()
+        certificate = self._certificates.state()
         self._certificates.look()
         self._outbox.set_fault("certificate", self._certificates.problem)
         if now_s - self._clash_s >= _CLASH_S:
             self._outbox.set_fault("report", "")
         stream = self._stream
         if stream is None:
-            if changed:
+            if certificate != self._tried:
                 self._next_try_s = min(self._next_try_s, now_s)
-        elif self._renewal is None and (changed or stream.facts != self._facts()):
-            _log.info("certificate or facts changed; opening another session")
-            self._renewal = self._opened()
+        elif self._renewal is None and stream.welcome is not None:  # else one is on its way
+            if (certificate, self._facts()) != (stream.certificate, stream.facts):
+                self._renewal = self._opened()
 
     # The session
 
     def _opened(self) -> Stream | None:
+        self._tried = self._certificates.state()  # before the files are read
         try:
             channel = open_channel(self._address, tls=self._tls)
         except ChannelFilesError as error:
             self._wait_after(SessionEnd("UNAVAILABLE", str(error)))
             return None
-        return Stream(channel, self._facts(), boot_id=self._spool.boot_id, heard=self._heard)
+        stream = Stream(channel, self._facts(), boot_id=self._spool.boot_id, heard=self._heard)
+        stream.certificate = self._tried
+        return stream
 
     def _heard(self, stream: Stream, what: v1.SessionResponse | SessionEnd) -> None:
         self._events.put((stream, what))
@@ -229,7 +234,9 @@ class Reporter:
     def _welcomed(self, stream: Stream, welcome: v1.Welcome) -> None:
         if stream is self._renewal and self._stream is not None:
             self._stream.close()
+            _log.info("certificate or facts changed; another session took over")
         self._stream, self._renewal = stream, None
+        self._renewal_problem = ""
         self._sessions += 1
         self._may_hurry = True
         stream.welcome, stream.sent = welcome, welcome.last_sequence
@@ -266,6 +273,9 @@ class Reporter:
         stream = self._stream
         if stream is None or stream.welcome is None:
             return
+        if stream.boot_id != self._spool.boot_id:  # a disk came back, with numbers of its own
+            self._ended(stream, SessionEnd("ABORTED", "the spool goes on with older numbers"))
+            return
         places = 1 if self._one_by_one else max(1, stream.welcome.max_unacked_batches)
         while len(stream.unacked) < min(places, self._spool.batch_count) and not stream.finished:
             batch = self._spool.numbered_after(stream.sent) or self._spool.number_next(notice=True)
@@ -297,15 +307,19 @@ class Reporter:
         stream.close()
         if stream is self._renewal:  # the older one goes on, and another try comes
             self._renewal = None
-            _log.warning("the new session did not begin: %s", end.text)
-            return
-        self._stream = None
-        if stream.reconnect_after_s is not None:
-            self._next_try_s = time.monotonic() + stream.reconnect_after_s
+            if end.text != self._renewal_problem:
+                _log.warning("the new session did not begin: %s", end.text)
+            self._renewal_problem = end.text
             return
         if end.code == "INVALID_ARGUMENT":
             self._refused(stream, end)
-        self._wait_after(end)
+        # The daemon ends a session when the next one of the same agent begins, and this may be
+        # heard before the welcome. So a renewal that is on its way takes over, whatever the end.
+        self._stream, self._renewal = self._renewal, None
+        if stream.reconnect_after_s is not None:
+            self._next_try_s = time.monotonic() + stream.reconnect_after_s
+        elif self._stream is None:
+            self._wait_after(end)
 
     def _refused(self, stream: Stream, end: SessionEnd) -> None:
         """Leave out a batch that the daemon does not take; where it names none, look for it."""

@@ -188,6 +188,9 @@ class Spool:
 
     def _move_to_disk(self) -> None:
         self._retry_ms = self.clock.boot_ms() + _RETRY_MS
+        if not self._disk.is_open:
+            self._disk.open()  # a file that has come back holds what was cut before
+            self._last_id = self._memory.renumber(after=self._disk.last_id)
         waiting = self._memory.all()
         if self._disk.insert(waiting, keep_free_bytes=self.limits.keep_free_bytes):
             self._memory.remove(waiting)

@@ -48,6 +48,11 @@ class Disk:
         self._file: SpoolFile | None = None
         self.open()
 
+    @property
+    def is_open(self) -> bool:
+        """There is a file."""
+        return self._file is not None
+
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
@@ -79,8 +84,6 @@ class Disk:
 
     def insert(self, batches: Sequence[Spooled], *, keep_free_bytes: int) -> bool:
         """Keep batches on the disk, if it has room; False: none of them."""
-        if self._file is None:
-            self.open()
         if self._file is None or not self._has_free(keep_free_bytes):
             return False
         if not self.write(lambda file: file.insert(batches)):
@@ -153,8 +156,8 @@ class Disk:
             state.sequence = int(meta["sequence"]) + SEQUENCE_GAP
             state.pending_dropped += int(meta["pending_dropped"])
         elif meta.get("boot_id") not in (None, state.boot_id):
-            # Numbers of another boot, after this process sent some: the daemon may have these few.
-            file.delete([row[0] for row in file.sent_up_to(2**62)])
+            state.pending_dropped += int(meta["pending_dropped"])
+            state.count_dropped(file.leave_numbers())  # those of another stream
         file.set_meta(
             boot_id=state.boot_id, sequence=state.sequence, pending_dropped=state.pending_dropped
         )

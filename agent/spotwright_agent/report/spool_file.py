@@ -172,6 +172,21 @@ class SpoolFile:
             )
             self.set_meta(sequence=batch.sequence, pending_dropped=pending_dropped)
 
+    def leave_numbers(self) -> int:
+        """End the stream of these numbers; return the samples that are dropped with them.
+
+        The daemon may have what was sent. A notice is told once more; telemetry is not counted
+        twice.
+        """
+        with self._transaction():
+            dropped_count = self._db.execute(
+                "SELECT coalesce(sum(sample_count + dropped), 0) FROM batch "
+                "WHERE sequence IS NOT NULL"
+            ).fetchone()[0]
+            self._db.execute("DELETE FROM batch WHERE sequence IS NOT NULL AND kind < 2")
+            self._db.execute("UPDATE batch SET sequence = NULL, dropped = 0 WHERE sequence > 0")
+        return int(dropped_count)
+
     def delete(self, ids: Sequence[int]) -> None:
         """Forget batches."""
         self._db.executemany("DELETE FROM batch WHERE id = ?", [(each,) for each in ids])

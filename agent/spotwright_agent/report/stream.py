@@ -15,6 +15,7 @@ import grpc
 
 from spotwright.v1 import telemetry_pb2 as v1
 from spotwright.v1.telemetry_pb2_grpc import TelemetryServiceStub
+from spotwright_agent.report.certificate_watch import CertificateState
 from spotwright_agent.report.clock import Clock
 from spotwright_agent.report.facts import AgentFacts
 from spotwright_agent.report.messages import facts_to_proto
@@ -28,14 +29,15 @@ class Stream:
     """A session as far as it is known here. `heard` is called in another thread."""
 
     def __init__(self, channel: Any, facts: AgentFacts, *, boot_id: str, heard: Heard) -> None:
-        self.facts = facts
+        self.facts, self.boot_id = facts, boot_id
+        self.certificate: CertificateState = ()  # the files that it shows
         self.welcome: v1.Welcome | None = None
         self.sent = 0  # the last number sent
         self.unacked: deque[Spooled] = deque()
         self.draining_until_s: float | None = None
         self.reconnect_after_s: float | None = None
         self.finished = False  # nothing more may be sent
-        self.begin_s = self.progress_s = time.monotonic()
+        self.progress_s = time.monotonic()
         self._channel, self._heard = channel, heard
         self._requests: queue.SimpleQueue[v1.SessionRequest | None] = queue.SimpleQueue()
         hello = facts_to_proto(facts, boot_id=boot_id)

@@ -71,10 +71,11 @@ def test_a_certificate_that_ends_soon_is_told(tmp_path: Path, days: float, expec
     assert watch.days_left == pytest.approx(days, abs=0.01)
     assert expected in watch.problem
     assert bool(watch.problem) == bool(expected)
-    assert not watch.changed()
+    before = watch.state()
+    assert watch.state() == before
     files.certificate.write_text(_pem(datetime.now(UTC) + timedelta(days=400)))
     watch.look()
-    assert watch.changed()
+    assert watch.state() != before
     assert watch.problem == ""
 
 

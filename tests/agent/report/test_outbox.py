@@ -268,3 +268,16 @@ def test_facts_probes_and_commands_are_the_same_on_both_sides() -> None:
         None,
         None,
     ]
+
+
+def test_a_clock_that_jumps_there_and_back_loses_no_sample() -> None:
+    clock = SetClock()
+    outbox = Outbox(clock)
+    for number, jump_ms in ((1, 3_600_000), (2, -3_600_000), (3, 0)):
+        outbox.add_sample(sample(number))
+        clock.offset_ms += jump_ms
+
+    parcels, dropped_count = outbox.cut()
+
+    assert sum(each.sample_count for each in parcels) == 3
+    assert dropped_count == 0

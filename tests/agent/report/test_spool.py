@@ -315,3 +315,54 @@ def test_a_folder_that_cannot_be_made_leaves_memory(tmp_path: Path) -> None:
     assert "cannot be made" in spool.problem
     assert _drained(spool) == [1]
     spool.close()
+
+
+@contextmanager
+def _state_that_comes_back(tmp_path: Path, clock: SetClock) -> Iterator[tuple[Spool, Spool]]:
+    """Give a spool with a file that is put away, and one that starts without; end with the file."""
+    state, away = tmp_path / "state", tmp_path / "away"
+    old = Spool(state / "spool.db", limits=LIMITS, clock=clock)
+    for number in (1, 2, 3):
+        old.put(parcel(number, clock=clock))
+    old.put(parcel(4, clock=clock, kind=_NOTICE))
+    old.number_next(notice=True)
+    old.number_next(notice=False)  # takes in all of its kind
+    old.put(parcel(5, clock=clock))
+    old.close()
+    state.rename(away)
+    state.write_text("not mounted yet")
+    spool = Spool(state / "spool.db", limits=LIMITS, clock=clock)
+    spool.put(parcel(6, clock=clock))
+    yield old, spool
+    state.unlink()
+    away.rename(state)
+    clock.since_boot_ms += 20_000
+    spool.put(parcel(7, clock=clock))
+    assert spool.problem == ""
+
+
+def test_a_state_folder_that_comes_late_keeps_its_batches_and_takes_those_of_memory(
+    tmp_path: Path,
+) -> None:
+    clock = SetClock()
+    with _state_that_comes_back(tmp_path, clock) as (old, spool):
+        pass
+
+    assert spool.boot_id == old.boot_id
+    assert _drained(spool) == [4, 1, 2, 3, 5, 6, 7]
+    assert spool.dropped_total == 0
+    spool.close()
+
+
+def test_what_was_sent_in_another_stream_is_counted_and_its_notices_are_told_again(
+    tmp_path: Path,
+) -> None:
+    clock = SetClock()
+    with _state_that_comes_back(tmp_path, clock) as (old, spool):
+        sent = spool.number_next(notice=False)
+    assert sent is not None
+
+    assert spool.boot_id != old.boot_id
+    assert _drained(spool) == [6, 4, 5, 7]
+    assert spool.dropped_total == 3
+    spool.close()
