@@ -10,6 +10,7 @@ import errno
 import fcntl
 import json
 import os
+import select
 import signal
 import socket
 import time
@@ -20,7 +21,7 @@ MAX_KEPT_LINES = 1_024
 # Eleven of these fit into the usual send buffer. If they did not, room in it would raise the signal
 # that is meant for warnings.
 _MAX_DATAGRAM_BYTES = 16 * 1024
-_RECONNECT_S, _FULL_PAUSE_S = 1.0, 0.002
+_RECONNECT_S, _FULL_PAUSE_S, _CLOSE_S = 1.0, 0.002, 0.5
 _GONE = (errno.ECONNREFUSED, errno.ENOENT, errno.ENOTCONN, errno.ECONNRESET, errno.EBADF)
 
 
@@ -78,14 +79,25 @@ class AgentLink:
         return -1 if self._socket is None else self._socket.fileno()
 
     def close(self) -> None:
-        """Send what waits if it can go now, and close."""
+        """Send what waits, and close. A full queue gets a moment: the agent may only be busy."""
         self._leave_parent()
         self._closed, self._next_try_s = True, 0.0
-        while self._kept and self.flush():
+        deadline_s = time.monotonic() + _CLOSE_S
+        while self._kept and (self.flush() or self._waits_for_room(deadline_s)):
             pass
         self.dropped += len(self._kept)
         self._kept.clear()
         self._disconnect()
+
+    def _waits_for_room(self, deadline_s: float) -> bool:
+        """Wait until the agent takes more; False: it is gone, or time is up."""
+        left_s = deadline_s - time.monotonic()
+        if self._socket is None or left_s <= 0:
+            return False
+        poll = select.poll()
+        poll.register(self._socket, select.POLLOUT)
+        self._next_try_s = 0.0
+        return bool(poll.poll(left_s * 1000))
 
     def _take(self) -> tuple[list[bytes], bytes]:
         lines: list[bytes] = []

@@ -34,10 +34,16 @@ class SpotwrightCallback(TrainerCallback):
         self.reporter = reporter or StepReporter()
         self._saves, self._stops = save_on_warning, stop_on_interruption
         self._agreement: RankAgreement | None = None
-        self._handled: tuple[str, float | None] | None = None
+        self._bad = ""
         self._free_s = self._begun_s = time.monotonic()
         self._wait_s = 0.0
         self._loss: float | None = None
+
+    @property
+    def problem(self) -> str:
+        """Why steps are not told, or warnings not acted upon; empty: all is well."""
+        agreement = self._agreement.problem if self._agreement is not None else ""
+        return self._bad or agreement or self.reporter.problem
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
         """Get ready; all ranks come here."""
@@ -51,13 +57,12 @@ class SpotwrightCallback(TrainerCallback):
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Report the step; a checkpoint or an evaluation after it belongs to none."""
-        figures: StepFigures = {"data_wait_s": self._wait_s, "samples": _samples(args)}
-        if self._loss is not None:
-            figures["loss"], self._loss = self._loss, None
-        step_s = self._wait_s + time.monotonic() - self._begun_s
-        self.reporter.step(state.global_step, step_s=step_s, **figures)
-        if self._agreement is not None:
-            self._act(self._agreement.largest(self._wish()), control)
+        try:
+            self._report(args, state)
+            if self._agreement is not None:
+                self._act(self._agreement.largest(self._wish()), control)
+        except Exception as error:  # whatever it is, training goes on
+            self._bad = f"step is not told: {error!r}"
         self._note_free()
 
     def on_log(self, *_: Any, logs: dict[str, Any] | None = None, **__: Any) -> None:
@@ -83,19 +88,19 @@ class SpotwrightCallback(TrainerCallback):
         """From now on the Trainer does nothing but wait for batches."""
         self._free_s = time.monotonic()
 
+    def _report(self, args: Any, state: Any) -> None:
+        figures: StepFigures = {"data_wait_s": self._wait_s, "samples": _samples(args)}
+        if self._loss is not None:
+            figures["loss"], self._loss = self._loss, None
+        step_s = self._wait_s + time.monotonic() - self._begun_s
+        self.reporter.step(state.global_step, step_s=step_s, **figures)
+
     def _wish(self) -> int:
-        """Return what this rank's warning asks for, once."""
-        warning = self.reporter.warning()
-        if warning is None or warning.kind == "withdrawn":
-            self._handled = None
+        """Return what this rank was warned of, once."""
+        reason = self.reporter.should_save()
+        if reason is None:
             return _NOTHING
-        # A hint that is repeated has another deadline and is the same; each request counts.
-        is_request = warning.kind == "checkpoint"
-        handled = (warning.kind, warning.time_unix_ms if is_request else None)
-        if handled == self._handled:
-            return _NOTHING
-        self._handled = handled
-        return _STOP if self._stops and warning.kind == "interruption" else _SAVE
+        return _STOP if self._stops and reason.kind == "interruption" else _SAVE
 
     def _act(self, wish: int, control: Any) -> None:
         if wish >= _SAVE:

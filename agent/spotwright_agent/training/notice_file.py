@@ -1,7 +1,7 @@
-"""The notice as a file beside the agent's socket.
+"""A notice, or a request to save, as a file beside the agent's socket.
 
-It is for processes that the agent cannot answer: names of sockets that Linux chooses do not reach
-into a container with a network of its own, a mounted folder does.
+Files are for processes that the agent cannot answer: names of sockets that Linux chooses do not
+reach into a container with a network of its own, a mounted folder does.
 """
 
 import os
@@ -14,8 +14,8 @@ _MAX_BYTES = 65_536
 class NoticeFile:
     """What stands in the file now."""
 
-    def __init__(self, socket_path: str) -> None:
-        self._path = os.path.join(os.path.dirname(socket_path), "notice.json")
+    def __init__(self, socket_path: str, name: str) -> None:
+        self._path = os.path.join(os.path.dirname(socket_path), name)
         self._version: tuple[int, int] | None = None
         self.warning: TrainingWarning | None = None
 

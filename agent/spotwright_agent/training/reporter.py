@@ -48,14 +48,19 @@ class StepReporter:
             path: the agent's socket; by default $SPOTWRIGHT_AGENT_SOCKET, or where it usually is.
             rank: by default what torchrun, Slurm or Open MPI tell, else 0.
             signal_on_warning: raised in this process when a warning comes, if it has a handler
-                already. The handler asks `warning()`.
+                already. The handler asks `should_save()`.
         """
         self.path = path or os.environ.get("SPOTWRIGHT_AGENT_SOCKET") or DEFAULT_PATH
         self.rank = own_rank() if rank is None else rank
         self._bad, self._bad_count = "", 0
         self._link = AgentLink(self.path, rank=self.rank, signal_number=signal_on_warning)
-        self._file = NoticeFile(self.path)
-        self._warning: TrainingWarning | None = None
+        self._notice_file = NoticeFile(self.path, "notice.json")
+        self._request_file = NoticeFile(self.path, "checkpoint.json")
+        self._request_file.changed()  # what was asked of an earlier process is not asked of this
+        self._standing: TrainingWarning | None = None  # the hint or the interruption that holds
+        self._request: TrainingWarning | None = None  # the latest one to save
+        self._latest: TrainingWarning | None = None  # of any kind
+        self._saved_for: tuple[str, TrainingWarning | None] = ("", None)
         self._last_s, self._look_at_s = time.monotonic(), 0.0
         self._spent_s: dict[str, float] = {}
         atexit.register(self.close)
@@ -121,23 +126,36 @@ class StepReporter:
         self._spent_s[name] = self._spent_s.get(name, 0.0) + seconds
 
     def warning(self) -> TrainingWarning | None:
-        """Return the latest warning that holds, without waiting; also for signal handlers."""
+        """Return the hint or the interruption that holds, without waiting; None: nothing does."""
         self._look()
-        latest = self._warning
-        return None if latest is None or latest.expired else latest
+        standing = self._standing
+        return None if standing is None or standing.expired else standing
+
+    def should_save(self) -> TrainingWarning | None:
+        """Return why to save now; None: nothing new asks for it.
+
+        Each hint, interruption and request to save is a reason once, however often the agent
+        repeats it. Without waiting; also for signal handlers.
+        """
+        standing, request = self.warning(), self._request
+        kind = standing.kind if standing is not None else ""
+        (saved_kind, saved_request), self._saved_for = self._saved_for, (kind, request)
+        if kind not in ("", saved_kind):
+            return standing
+        return request if request != saved_request else None
 
     def wait_for_warning(self, timeout_s: float) -> TrainingWarning | None:
-        """Return the next warning; None: none came in time."""
-        before, deadline_s = self._warning, time.monotonic() + timeout_s
+        """Return the next warning of any kind; None: none came in time."""
+        before, deadline_s = self._latest, time.monotonic() + timeout_s
         while True:
             self._look()
             left_s = deadline_s - time.monotonic()
-            if self._warning is not before or left_s <= 0:
-                return None if self._warning is before else self._warning
+            if self._latest is not before or left_s <= 0:
+                return None if self._latest is before else self._latest
             self._wait_for_answer(min(left_s, 1.0))
 
     def close(self) -> None:
-        """Send what waits if it can go at once. Later steps count as dropped."""
+        """Send what waits, for half a second at most. Later steps count as dropped."""
         atexit.unregister(self.close)
         self._link.close()
 
@@ -169,23 +187,31 @@ class StepReporter:
             self.add(name, time.monotonic() - started_s)
 
     def _look(self) -> None:
-        """Take what the agent answered; the newest counts."""
+        """Take what the agent answered, and what its files say."""
         for _ in range(_MAX_ANSWERS):
             document = self._link.receive()
             if document is None:
                 break
-            self._warning = read_warning(document) or self._warning
-        self._look_at_file()
+            if (found := read_warning(document)) is not None:
+                self._hear(found)
+        if self._request_file.changed() and self._request_file.warning is not None:
+            self._hear(self._request_file.warning)
+        before = self._notice_file.warning
+        if self._notice_file.changed():
+            if self._notice_file.warning is not None:
+                self._hear(self._notice_file.warning)
+            elif self._standing == before:
+                self._hear(TrainingWarning(kind="withdrawn"))
 
-    def _look_at_file(self) -> None:
-        before = self._file.warning
-        if not self._file.changed():
+    def _hear(self, found: TrainingWarning) -> None:
+        """Keep what is new; the same comes from the socket and from a file."""
+        if found in (self._standing, self._request):
             return
-        found = self._file.warning
-        if found is not None and found != self._warning:
-            self._warning = found
-        elif found is None and self._warning == before:
-            self._warning = None  # withdrawn, and nobody could say so
+        if found.kind == "checkpoint":
+            self._request = found
+        else:
+            self._standing = None if found.kind == "withdrawn" else found
+        self._latest = found
 
     def _wait_for_answer(self, timeout_s: float) -> None:
         self._link.flush()  # if only to find out that the agent is another one by now

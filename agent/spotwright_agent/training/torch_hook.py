@@ -72,7 +72,7 @@ class StepHook:
     def _measured(self, model: torch.nn.Module) -> StepFigures:
         """Return what DistributedDataParallel measured lately, if it is new.
 
-        Computing and communicating overlap, so that both together can be more than the step.
+        Of communication only what is exposed, after the last gradient: parts of a step add up.
         """
         ask = getattr(model, "_get_ddp_logging_data", None)
         try:
@@ -81,10 +81,9 @@ class StepHook:
             if iteration == self._iteration or "backward_comm_time" not in told:
                 return {}
             self._iteration = iteration
-            return {
-                "compute_s": (told["forward_compute_time"] + told["backward_compute_time"]) / 1e9,
-                "communication_s": told["backward_comm_time"] / 1e9,
-            }
+            compute_ns = told["forward_compute_time"] + told["backward_compute_time"]
+            exposed_ns = told["backward_comm_time"] - told["backward_compute_comm_overlap_time"]
+            return {"compute_s": compute_ns / 1e9, "communication_s": max(0, exposed_ns) / 1e9}
         except Exception as error:  # not a public interface: it may change, training must go on
             self._model = None
             self.problem = f"what DistributedDataParallel measured cannot be read: {error!r}"

@@ -97,6 +97,24 @@ def test_a_warning_saves_once_and_stops_if_asked(
     assert saved(tmp_path) == ["checkpoint-1"]
 
 
+def test_one_request_makes_one_checkpoint(path: Path, tmp_path: Path, callback_of: Any) -> None:
+    reporter = StepReporter(str(path))
+    path.with_name("checkpoint.json").write_text('{"kind":"checkpoint","time_unix_ms":1}')
+    train(tmp_path, callback_of(reporter))
+    reporter.close()
+
+    assert saved(tmp_path) == ["checkpoint-1"]
+
+
+def test_what_breaks_in_the_callback_is_told_and_not_raised(path: Path, callback_of: Any) -> None:
+    callback = callback_of(StepReporter(str(path)))
+    callback.on_train_begin()
+    callback.on_step_end(None, None, None)
+    callback.reporter.close()
+
+    assert "step is not told" in callback.problem
+
+
 def test_a_hint_that_was_withdrawn_saves_nothing(
     path: Path, tmp_path: Path, callback_of: Any
 ) -> None:

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,6 +73,27 @@ def test_no_step_is_lost_while_the_agent_restarts(path: Path) -> None:
         reporter.close()
 
     assert {step.step for step in second.steps} == set(range(1, told + 1))
+
+
+def test_closing_gives_a_busy_agent_a_moment(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as busy:
+        busy.bind(str(path))
+        busy.settimeout(20)
+        lines: list[bytes] = []
+
+        def read_late() -> None:
+            time.sleep(0.1)
+            while len(lines) < 101:  # with the hello
+                lines.extend(busy.recv(65_536).splitlines())
+
+        thread = threading.Thread(target=read_late)
+        reporter = StepReporter(str(path))
+        for step in range(100):
+            reporter.step(step)
+        thread.start()
+        reporter.close()
+        assert reporter.dropped == 0
+        thread.join()
 
 
 def test_a_full_queue_neither_blocks_nor_grows(path: Path) -> None:
@@ -175,6 +197,65 @@ def test_whoever_comes_later_is_told_the_warning_that_stands(path: Path) -> None
         reporter.close()
     assert warning is not None
     assert (warning.kind, warning.interval_s, warning.seconds_left) == ("checkpoint", 60, None)
+
+
+def saves(reporter: StepReporter, *, steps: int = 50) -> int:
+    """Run the loop of docs/training-steps.md."""
+    count = 0
+    for step in range(steps):
+        reporter.step(step)
+        count += bool(reporter.should_save())
+    return count
+
+
+def hint(seconds_left: float, **more: object) -> bytes:
+    deadline_ms = int((time.time() + seconds_left) * 1000)
+    return json.dumps({"kind": "hint", "deadline_unix_ms": deadline_ms, **more}).encode()
+
+
+@pytest.mark.parametrize("way", ["socket", "file", "both"])
+def test_one_request_is_one_save_and_leaves_an_interruption_standing(path: Path, way: str) -> None:
+    with listening_agent(path) as agent:
+        reporter = StepReporter(str(path))
+        wait_for(lambda: bool(agent.socket.pids()))
+        for number in range(2):
+            agent.socket.send(b'{"kind":"interruption","deadline_unix_ms":4000000000000}')
+            assert saves(reporter) == (number == 0)
+            document = json.dumps({"kind": "checkpoint", "time_unix_ms": number}).encode()
+            if way != "socket":
+                path.with_name("checkpoint.json").write_bytes(document)
+            if way != "file":
+                agent.socket.send(document)
+            assert saves(reporter) == 1
+            found = reporter.warning()
+            assert found is not None
+            assert found.kind == "interruption"
+        reporter.close()
+
+
+def test_a_hint_is_one_save_until_it_is_withdrawn_or_becomes_more(path: Path) -> None:
+    with listening_agent(path) as agent:
+        reporter = StepReporter(str(path))
+        wait_for(lambda: bool(agent.socket.pids()))
+        counts = []
+        for document in (hint(100), hint(200), b'{"kind":"withdrawn"}', hint(300)):
+            agent.socket.send(document)
+            counts.append(saves(reporter))
+        agent.socket.send(b'{"kind":"interruption"}')
+        counts.append(saves(reporter))
+        agent.socket.send(b'{"kind":"withdrawn"}')
+        assert reporter.warning() is None
+        agent.socket.send(hint(0))  # over before it came
+        counts.append(saves(reporter))
+        reporter.close()
+    assert counts == [1, 0, 0, 1, 1, 0]
+
+
+def test_what_was_asked_of_an_earlier_process_is_not_asked_again(path: Path) -> None:
+    path.with_name("checkpoint.json").write_text('{"kind":"checkpoint","time_unix_ms":1}')
+    reporter = StepReporter(str(path))
+    assert saves(reporter) == 0
+    reporter.close()
 
 
 def test_a_warning_raises_the_signal_that_has_a_handler(path: Path) -> None:
