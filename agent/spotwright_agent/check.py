@@ -170,7 +170,12 @@ def _cloud(settings: Settings) -> dict[str, Any]:
 
     source = None
     try:
-        source = find_cloud(settings.cloud, base_url=settings.metadata_url)
+        source = find_cloud(
+            settings.cloud,
+            base_url=settings.metadata_url,
+            dmi=Path(settings.sysfs) / "class" / "dmi" / "id",
+            is_spot=settings.market == "spot",
+        )
         if source is None:
             why = "switched off" if settings.cloud == "none" else "no metadata server answers"
             return {"name": None, "problem": why}

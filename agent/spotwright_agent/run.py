@@ -72,6 +72,7 @@ class Agent:
                 settings.cloud,
                 base_url=settings.metadata_url,
                 dmi=Path(settings.sysfs) / "class" / "dmi" / "id",
+                is_spot=settings.market == "spot",
             ),
             on_notice=self._noticed,
             on_problem=partial(self._outbox.set_fault, "notices"),

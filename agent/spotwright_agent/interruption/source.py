@@ -15,6 +15,10 @@ class MetadataError(Exception):
     """A metadata server did not answer as its cloud would; the text says what it did."""
 
 
+class CloudSilentError(MetadataError):
+    """The host is in a cloud, but no metadata server answers; it may be mended any time."""
+
+
 class MetadataSource(Protocol):
     """One cloud. Only the thread that watches for notices calls it."""
 

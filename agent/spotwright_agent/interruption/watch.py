@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from spotwright_agent.interruption.source import MetadataError, MetadataSource
+from spotwright_agent.interruption.source import CloudSilentError, MetadataError, MetadataSource
 from spotwright_agent.interruption.standing import StandingNotice
 from spotwright_agent.readings import HostFacts, Notice
 
@@ -13,6 +13,7 @@ _log = logging.getLogger(__name__)
 _POLL_S = 0.5  # a notice is to be with the daemon a second after it can be seen
 _MIN_PAUSE_S = 0.1  # a slow server is not asked without a pause
 _FIRST_SEARCH_S, _LAST_SEARCH_S = 2.0, 300.0  # the network may come up after us
+_SILENT_SEARCH_S = 30.0  # where there must be a cloud: a notice gives two minutes at most
 _FACTS_AGAIN_S = 10.0
 _FAILURES_TOLD = 3  # in a row; one lost answer is not a fault
 
@@ -81,8 +82,12 @@ class InterruptionWatch:
     def _search(self, stopping: threading.Event) -> None:
         pause_s = _FIRST_SEARCH_S
         while self._source is None and not stopping.is_set():
+            most_s = _LAST_SEARCH_S
             try:
                 self._source = self._find()
+            except CloudSilentError as error:
+                self._failed(str(error))
+                most_s = _SILENT_SEARCH_S
             except MetadataError as error:  # a URL that can never be asked
                 _log.error("no cloud can be asked: %s", error)
                 self._on_problem(str(error))
@@ -91,7 +96,7 @@ class InterruptionWatch:
             if self._source is None:
                 self._searched.set()
                 stopping.wait(pause_s)
-                pause_s = min(2 * pause_s, _LAST_SEARCH_S)
+                pause_s = min(2 * pause_s, most_s)
 
     def _poll(self, now_s: float) -> None:
         assert self._source is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spotwright_agent.interruption.detect import asking_order, find_cloud
-from spotwright_agent.interruption.source import MetadataError
+from spotwright_agent.interruption.source import CloudSilentError, MetadataError
 from tests.fakes.metadata_server import metadata_server
 from tests.ports import stable_port
 
@@ -67,6 +67,40 @@ def test_firmware_that_names_the_wrong_cloud_does_not_hide_the_right_one(tmp_pat
 
 def test_nobody_is_found_where_nobody_listens() -> None:
     assert find_cloud("auto", base_url=f"http://127.0.0.1:{stable_port()}", dmi=NOWHERE) is None
+
+
+AZURE_TAG = "7783-7084-3265-9085-8269-3286-77"  # as Azure documents it
+
+
+@pytest.mark.parametrize(
+    ("names", "cloud"),
+    [
+        ({"sys_vendor": "Amazon EC2"}, "aws"),
+        ({"product_name": "Google Compute Engine"}, "gcp"),
+        ({"sys_vendor": "Microsoft Corporation", "chassis_asset_tag": AZURE_TAG}, "azure"),
+    ],
+)
+def test_cloud_that_the_firmware_names_and_that_is_silent_is_a_problem(
+    tmp_path: Path, names: Mapping[str, str], cloud: str
+) -> None:
+    with metadata_server(cloud) as server:
+        server.status = 403  # as where the account has switched it off
+        with pytest.raises(CloudSilentError, match=f"^{cloud} is named by the firmware, .*403"):
+            find_cloud("auto", base_url=server.url, dmi=firmware(tmp_path, names))
+
+
+def test_hyper_v_outside_azure_is_not_missed_in_azure(tmp_path: Path) -> None:
+    folder = firmware(tmp_path, {"sys_vendor": "Microsoft Corporation", "chassis_asset_tag": "7"})
+
+    assert find_cloud("auto", base_url=f"http://127.0.0.1:{stable_port()}", dmi=folder) is None
+
+
+def test_spot_host_without_a_cloud_is_a_problem_whatever_the_firmware_says() -> None:
+    url = f"http://127.0.0.1:{stable_port()}"
+
+    with pytest.raises(CloudSilentError, match=r"this is a spot host, but .*refused"):
+        find_cloud("auto", base_url=url, dmi=NOWHERE, is_spot=True)
+    assert find_cloud("none", is_spot=True) is None
 
 
 def test_silent_server_is_given_up_soon() -> None:

@@ -246,6 +246,65 @@ def test_host_outside_any_cloud_is_no_fault_and_stops_at_once() -> None:
     assert told.problems.empty()
 
 
+class NoPauses(threading.Event):
+    """Writes down how long it should wait, does not, and is set after so many waits."""
+
+    def __init__(self, *, count: int) -> None:
+        super().__init__()
+        self.pauses_s: list[float] = []
+        self._count = count
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        self.pauses_s.append(timeout)
+        if len(self.pauses_s) >= self._count:
+            self.set()
+        return self.is_set()
+
+
+@pytest.mark.parametrize(("vendor", "longest_s"), [("Amazon EC2", 30), ("Dell Inc.", 300)])
+def test_cloud_that_must_be_there_is_missed_and_searched_more_often(
+    tmp_path: Path, vendor: str, longest_s: float
+) -> None:
+    (tmp_path / "sys_vendor").write_text(f"{vendor}\n")
+    url = f"http://127.0.0.1:{stable_port()}"
+    find = partial(find_cloud, "auto", base_url=url, dmi=tmp_path)
+    problems: list[str] = []
+    stopping = NoPauses(count=12)
+
+    InterruptionWatch(
+        find, on_notice=lambda notice: None, on_problem=problems.append, hint_s=600
+    ).run(stopping)
+
+    assert stopping.pauses_s[:3] == [2, 4, 8]  # the network may come up after the agent
+    assert max(stopping.pauses_s) == longest_s
+    if vendor == "Dell Inc.":
+        assert problems == []
+    else:
+        (problem,) = problems  # told once
+        assert problem.startswith(f"aws is named by the firmware, but {url} cannot be asked: ")
+
+
+def test_cloud_that_was_missed_is_no_problem_once_it_answers(tmp_path: Path) -> None:
+    (tmp_path / "sys_vendor").write_text("Amazon EC2\n")
+    problems: list[str] = []
+    with metadata_server("aws") as server:
+        server.status = 403
+
+        def find() -> MetadataSource | None:
+            if problems:
+                server.status = None
+            return find_cloud("auto", base_url=server.url, dmi=tmp_path)
+
+        InterruptionWatch(
+            find, on_notice=lambda notice: None, on_problem=problems.append, hint_s=600
+        ).run(NoPauses(count=8))
+
+    assert len(problems) == 2
+    assert "status 403" in problems[0]
+    assert problems[1] == ""
+
+
 def test_host_told_to_ask_nobody_asks_nobody() -> None:
     with watching(partial(find_cloud, "none")) as told:
         assert told.watch.wait_for_facts(PATIENCE_S) == HostFacts()
