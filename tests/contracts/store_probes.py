@@ -31,17 +31,20 @@ class ProbeContract:
 
         assert store.agent(facts.agent_id).latest_probe is None
 
-    def test_the_last_probe_with_a_result_is_the_latest_and_outlives_a_boot(
+    def test_the_last_result_and_the_last_failure_are_kept_and_outlive_a_boot(
         self, store: Store
     ) -> None:
         facts = _connected(store)
         newer = replace(_PROBE, sent_mbps=None, limited_by="cpu", time=_NOW + timedelta(hours=1))
 
         store.commit_batches([new_batch(facts, 1, probes=(_PROBE,))])
+        assert store.agent(facts.agent_id).failed_probe is None
         store.commit_batches([new_batch(facts, 2, probes=(_FAILED,)), new_batch(facts, 3)])
         assert store.agent(facts.agent_id).latest_probe == _PROBE
+        assert store.agent(facts.agent_id).failed_probe == _FAILED
 
-        store.commit_batches([new_batch(facts, 4, probes=(_PROBE, newer, _FAILED))])
+        refused = replace(_FAILED, command_id="command-3")
+        store.commit_batches([new_batch(facts, 4, probes=(_FAILED, _PROBE, refused, newer))])
         store.open_session(replace(facts, boot_id="boot-2"), session_id="s", replica="r")
         assert store.agent(facts.agent_id).latest_probe == newer
         (listed,) = (
@@ -49,7 +52,7 @@ class ProbeContract:
             for agent in store.agents(job_id=facts.job_id, limit=1000)
             if agent.facts.agent_id == facts.agent_id
         )
-        assert listed.latest_probe == newer
+        assert (listed.latest_probe, listed.failed_probe) == (newer, refused)
 
     def test_a_probe_is_an_event_of_the_job_once(self, store: Store) -> None:
         job = store.add_job(new_job(), [])

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -88,6 +89,24 @@ class SessionContract:
 
         assert [agent.facts.agent_id for agent in [*first, *rest]] == sorted(names)
         assert len(store.agents(limit=1000)) >= 6
+
+    def test_agents_that_were_not_seen_since_are_left_out_before_the_limit(
+        self, store: Store
+    ) -> None:
+        job_id = unused("job")
+        agents = sorted(_connected(store, job_id=job_id).agent_id for _ in range(5))
+        records = {agent.facts.agent_id: agent for agent in store.agents(job_id=job_id, limit=9)}
+        for agent_id, at_s in zip(agents[1:], (10.0, 19.999, 20.0, 30.0), strict=True):
+            store.commit_batches([new_batch(records[agent_id].facts, 1, at_s=at_s)])
+        since = datetime.fromtimestamp(START_UNIX_S + 20, UTC)
+
+        def seen(**question: Any) -> list[str]:
+            found = store.agents(job_id=job_id, seen_since=since, **question)
+            return [agent.facts.agent_id for agent in found]
+
+        assert seen(limit=2) == agents[3:]
+        assert seen(limit=1) == agents[3:4]
+        assert seen(limit=2, after_id=agents[3]) == agents[4:]
 
     def test_a_notice_holds_until_it_is_withdrawn_and_a_hint_does_not_soften_it(
         self, store: Store

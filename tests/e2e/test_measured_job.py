@@ -168,6 +168,21 @@ def test_a_probe_is_asked_for_and_its_result_shown(measured: Measured) -> None:
         failed = spotwright("probe", "gpu-0", "10.0.0.3", *measured.where)
         assert (failed.returncode, "connection refused" in failed.stderr) == (1, True)
 
+    facts = {"job_id": "", "instance_type": ""}
+    with StepAgent(measured.daemon.address, "idle-0", **facts) as idle:
+        idle.send_steps([])
+        idle.probe_result = v1.ProbeResult(problem="connection refused")
+        start_s = time.monotonic()
+        failed = spotwright("probe", "idle-0", "10.0.0.3", "--seconds", "0.2", *measured.where)
+        assert (failed.returncode, failed.stderr.splitlines()[-1]) == (
+            1,
+            "error: the network from idle-0 to 10.0.0.3 was not measured: connection refused",
+        )
+        assert time.monotonic() - start_s < 25  # it does not wait for a result that will not come
+        status = printed_json("status", *measured.where)["agents"]
+        told = {agent["agent_id"]: agent["failed_probe"] for agent in status}
+        assert told["idle-0"]["problem"] == "connection refused"
+
     nobody = spotwright("probe", "gpu-9", "10.0.0.2", *measured.where)
     assert (nobody.returncode, nobody.stderr) == (2, "error: no agent 'gpu-9'\n")
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import fields
+from datetime import datetime
 from threading import RLock
 from typing import TypeVar
 
@@ -121,12 +122,21 @@ class MemoryJobStore:
             owner, end_s = self._leases.get(name, (None, 0.0))
             return owner if end_s > self._clock_s() else None
 
-    def agents(self, *, job_id: str = "", after_id: str = "", limit: int) -> Sequence[AgentRecord]:
+    def agents(
+        self,
+        *,
+        job_id: str = "",
+        after_id: str = "",
+        seen_since: datetime | None = None,
+        limit: int,
+    ) -> Sequence[AgentRecord]:
         records = sorted(self.agent_records.items())
         wanted = [
             record
             for agent_id, record in records
-            if agent_id > after_id and job_id in ("", record.facts.job_id)
+            if agent_id > after_id
+            and job_id in ("", record.facts.job_id)
+            and (seen_since is None or (record.last_seen and record.last_seen >= seen_since))
         ]
         return wanted[:limit]
 

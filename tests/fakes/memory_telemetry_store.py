@@ -61,7 +61,14 @@ class MemoryTelemetryStore:
         with self._answering():
             return {batch.key for batch in batches if self._add(batch)}
 
-    def agents(self, *, job_id: str = "", after_id: str = "", limit: int) -> Sequence[AgentRecord]:
+    def agents(
+        self,
+        *,
+        job_id: str = "",
+        after_id: str = "",
+        seen_since: datetime | None = None,
+        limit: int,
+    ) -> Sequence[AgentRecord]:
         with self._answering():
             self.look_count += 1
             found = [
@@ -69,6 +76,10 @@ class MemoryTelemetryStore:
                 for name in sorted(self._agents)
                 if name > after_id and job_id in ("", self._agents[name].facts.job_id)
             ]
+            if seen_since is not None:
+                found = [
+                    agent for agent in found if agent.last_seen and agent.last_seen >= seen_since
+                ]
             return found[:limit]
 
     def agent(self, agent_id: str) -> AgentRecord:
@@ -146,6 +157,9 @@ class MemoryTelemetryStore:
             latest_step=batch.latest_step or agent.latest_step,
             notice=batch.notices[-1] if batch.notices else agent.notice,
             latest_probe=next((p for p in batch.probes[::-1] if p.has_result), agent.latest_probe),
+            failed_probe=next(
+                (p for p in batch.probes[::-1] if not p.has_result), agent.failed_probe
+            ),
             faults=agent.faults if batch.faults is None else batch.faults,
         )
         return True

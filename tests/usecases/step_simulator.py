@@ -2,7 +2,8 @@
 
 A step waits for input, computes, then copies gradients over PCIe, pushes them, waits for the
 servers, and pulls parameters. Links carry bytes only while their own term lasts. Rates are seen as
-an agent sees them: bytes of each second. Steps are told with the split that training knows.
+an agent sees them: bytes of each second. Steps are told with the split that training knows. A host
+may begin to exchange while it computes, and then tells all of that, hidden or not.
 """
 
 import random
@@ -30,6 +31,8 @@ class PlayedHost:
     probe_mbps: float | None = None
     untold: frozenset[str] = frozenset()  # figures that the host does not tell
     noise: float = 0.0
+    hidden_s: float = 0.0  # of the exchange, behind compute
+    probe_peer: str = "10.0.0.2:7444"
 
     @property
     def agent(self) -> AgentRecord:
@@ -37,7 +40,11 @@ class PlayedHost:
         probe = None
         if self.probe_mbps is not None:
             probe = NetworkProbe(
-                command_id="", peer="p", time=START, sent_mbps=self.probe_mbps, received_mbps=1e6
+                command_id="",
+                peer=self.probe_peer,
+                time=START,
+                sent_mbps=self.probe_mbps,
+                received_mbps=1e6,
             )
         facts = replace(record.facts, instance_type=self.instance_type)
         return replace(record, facts=facts, latest_probe=probe)
@@ -73,8 +80,10 @@ def play(
             terms, start_s = drawn[host.name], clocks[host.name]
             busy_s = terms["input_stall"] + terms["compute"]
             ready_s = start_s + (slowest_s if in_step else busy_s)
-            end_s = _exchange(host, terms, seconds[host.name], ready_s)
-            parts = (terms["input_stall"], terms["compute"], end_s - start_s - busy_s)
+            hidden_s = min(host.hidden_s, terms["compute"])
+            end_s = max(ready_s, _exchange(host, terms, seconds[host.name], ready_s - hidden_s))
+            exchange_s = end_s - start_s - busy_s + hidden_s
+            parts = (terms["input_stall"], terms["compute"], exchange_s)
             told = {"step_s": end_s - start_s} | dict(zip(_PARTS, parts, strict=True))
             steps[host.name].append((end_s, told))
             clocks[host.name] = end_s

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from spotwright.domain.prediction import LinkRates, StepTerms
 from spotwright.domain.workload import Strategy
 from spotwright.usecases.host_steps import host_steps
 from spotwright.usecases.live_terms import Found, live_terms
-from tests.usecases.example_job_run import planned_run
+from tests.usecases.example_job_run import after, planned_run
 from tests.usecases.step_simulator import PlayedHost, play
 
 TYPE = "g4dn.12xlarge"
@@ -40,10 +41,12 @@ def found(
     *,
     length_s: int = 600,
     known: Sequence[Found] = (),
+    end: datetime | None = None,
 ) -> dict[str, LiveTerm]:
     in_step = plan.strategy is not Strategy.ASP_PS
     played = play(hosts, in_step=in_step, length_s=length_s)
-    steps = [host_steps(host.agent, played[host.name], resolution_s=10) for host in hosts]
+    end = end or after(length_s)
+    steps = [host_steps(host.agent, played[host.name], resolution_s=10, end=end) for host in hosts]
     terms = live_terms(plan, [each for each in steps if each is not None], known=known)
     return {term.term: term for term in terms}
 
@@ -128,6 +131,57 @@ def test_the_sentence_has_the_ratio_the_pool_and_both_rates() -> None:
         "network term 1.6x predicted on g4dn.12xlarge pool; plan assumed 25 Gbit/s, measured 9.8"
     )
     assert (terms["network"].planned_mbps, terms["network"].measured_mbps) == (25_000.0, 9_800.0)
+
+
+@pytest.mark.parametrize("peer", ["localhost", "127.0.0.3:7444", "[::1]:7444", "::1", "10.0.0.2"])
+@pytest.mark.parametrize("age_s", [3_500, 3_700])
+def test_a_probe_that_is_old_or_of_the_host_itself_tells_no_rate(peer: str, age_s: int) -> None:
+    hosts = fleet(RING, probe_mbps=9_800.0, probe_peer=peer)
+
+    terms = found(planned(RING, Strategy.ALLREDUCE), hosts, end=after(age_s))
+
+    tells = peer == "10.0.0.2" and age_s < 3_600
+    assert (terms["network"].measured_mbps == 9_800.0) is tells
+
+
+@pytest.mark.parametrize("strategy", [Strategy.ALLREDUCE, Strategy.BSP_PS, Strategy.ASP_PS])
+def test_an_exchange_that_compute_hides_is_no_bottleneck(strategy: Strategy) -> None:
+    usual = RING if strategy is Strategy.ALLREDUCE else SERVED
+    hidden_s = 0.8 * usual.compute_s
+    longer = replace(usual, network_s=usual.network_s + hidden_s)
+    hosts = fleet(longer, hidden_s=hidden_s, probe_mbps=25_000.0)
+
+    terms = found(planned(usual, strategy), hosts)
+
+    assert bottlenecks(terms) == []
+    assert terms["step"].measured_s == pytest.approx(usual.total_s, rel=0.02)
+    if strategy is Strategy.ALLREDUCE:
+        assert_recovered(terms, usual)
+
+
+@pytest.mark.parametrize(
+    ("true", "slow"),
+    [
+        (replace(RING, compute_s=0.6, network_s=0.4), "compute"),
+        (replace(RING, network_s=0.7), "network"),
+    ],
+)
+def test_the_slow_term_of_a_ring_that_overlaps_is_named(true: StepTerms, slow: str) -> None:
+    hosts = fleet(true, hidden_s=0.25)
+
+    terms = found(planned(RING, Strategy.ALLREDUCE), hosts)
+
+    assert bottlenecks(terms) == [slow]
+    assert_recovered(terms, replace(true, network_s=true.network_s - 0.25))
+
+
+def test_a_term_that_another_makes_up_for_is_no_bottleneck() -> None:
+    true = replace(RING, compute_s=0.40, network_s=0.05)
+
+    terms = found(planned(RING, Strategy.ALLREDUCE), fleet(true))
+
+    assert terms["compute"].measured_s == pytest.approx(0.40, rel=0.02)
+    assert bottlenecks(terms) == []
 
 
 @pytest.mark.parametrize("strategy", [Strategy.ASP_PS, Strategy.BSP_PS, Strategy.ALLREDUCE])

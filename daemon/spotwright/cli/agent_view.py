@@ -18,8 +18,8 @@ AGENT_COLUMNS = (
 def agent_json(agent: "AgentStatus") -> dict[str, Any]:
     """Return an agent as JSON; what is not known is null."""
     facts = asdict(agent) | {"faults": list(agent.faults)}
-    if agent.latest_probe is not None:
-        facts["latest_probe"]["time"] = agent.latest_probe.time.isoformat()
+    for probe in filter(None, (facts["latest_probe"], facts["failed_probe"])):
+        probe["time"] = probe["time"].isoformat()
     return {
         key: value.isoformat() if isinstance(value, datetime) else value
         for key, value in facts.items()

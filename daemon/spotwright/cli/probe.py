@@ -25,7 +25,7 @@ def probe(
     agent_id: Annotated[str, typer.Argument(metavar="AGENT_ID", help="Who measures.")],
     peer: Annotated[str, typer.Argument(help="Address of the other agent, HOST[:PORT].")],
     *,
-    seconds: Annotated[float, typer.Option(min=0.5, max=10.0, help="For how long.")] = 3.0,
+    seconds: Annotated[float, typer.Option(min=0.2, max=10.0, help="For how long.")] = 3.0,
     max_mbps: Annotated[
         float, typer.Option(min=1.0, max=400_000.0, help="No faster than this, 10^6 bit/s.")
     ] = 100_000.0,
@@ -38,12 +38,11 @@ def probe(
     It fills the network for a few seconds, which training on these hosts feels.
     """
     with daemon_access(daemon, tls_dir).open() as client:
-        agent = _agent(client, agent_id)
-        if not agent.connected:
+        if not _agent(client, agent_id).connected:
             raise BadInputError(f"agent {agent_id} is not connected, and cannot measure now")
         command_id = client.send_probe(agent_id, peer, duration_s=seconds, max_mbps=max_mbps)
         note(f"{agent_id} measures the network to {peer} ...")
-        found = _result(client, agent, command_id, patience_s=_PATIENCE_S + seconds)
+        found = _result(client, agent_id, command_id, patience_s=_PATIENCE_S + seconds)
     if as_json:
         print_json(asdict(found) | {"agent_id": agent_id, "time": found.time.isoformat()})
         return
@@ -62,34 +61,27 @@ def _agent(client: "Client", agent_id: str) -> "AgentStatus":
             raise NotFoundError("agent", agent_id)
 
 
-def _result(
-    client: "Client", agent: "AgentStatus", command_id: str, *, patience_s: float
-) -> NetworkProbe:
-    """Wait for the result of a command; a job's log also tells when there is none to come."""
-    end_s, last = time.monotonic() + patience_s, 0
+def _result(client: "Client", agent_id: str, command_id: str, *, patience_s: float) -> NetworkProbe:
+    """Wait for the result of a command, or raise OutsideWorldError."""
+    end_s = time.monotonic() + patience_s
     while time.monotonic() < end_s:
-        found = _agent(client, agent.agent_id).latest_probe
-        if found is not None and found.command_id == command_id:
-            return found
-        if agent.job_id:
-            last = _check_failed(client, agent.job_id, command_id, after_sequence=last)
+        agent = _agent(client, agent_id)
+        for found in filter(None, (agent.latest_probe, agent.failed_probe)):
+            if found.command_id == command_id:
+                return _measured(agent_id, found)
         time.sleep(_ASK_EVERY_S)
     raise OutsideWorldError(
-        f"agent {agent.agent_id} sent no result within {format_duration(patience_s)}; its own log "
+        f"agent {agent_id} sent no result within {format_duration(patience_s)}; its own log "
         "says why, and `spotwright-agent probe` measures on the host itself"
     )
 
 
-def _check_failed(client: "Client", job_id: str, command_id: str, *, after_sequence: int) -> int:
-    """Raise OutsideWorldError where the log says that a measurement failed."""
-    try:
-        events = client.list_job_events(job_id, after_sequence=after_sequence, page_size=_PAGE)
-    except NotFoundError:  # agents may name a job that nobody knows
-        return after_sequence
-    for event in events:
-        if event.kind == "network-probe-failed" and event.facts.get("command_id") == command_id:
-            raise OutsideWorldError(event.text)
-    return events[-1].sequence if events else after_sequence
+def _measured(agent_id: str, found: NetworkProbe) -> NetworkProbe:
+    if not found.has_result:
+        raise OutsideWorldError(
+            f"the network from {agent_id} to {found.peer} was not measured: {found.problem}"
+        )
+    return found
 
 
 def _rows(found: NetworkProbe) -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from google.protobuf.wrappers_pb2 import Int32Value, StringValue
 
@@ -47,7 +47,8 @@ class AgentStatus:
     faults: tuple[str, ...]
     data_wait_s: float | None = None  # of the latest step
     disk_read_mbps: float | None = None
-    latest_probe: NetworkProbe | None = None
+    latest_probe: NetworkProbe | None = None  # that had a result
+    failed_probe: NetworkProbe | None = None  # the latest that had none
 
 
 class AgentPage(NamedTuple):
@@ -174,15 +175,18 @@ def agent_from_proto(agent: telemetry_pb2.Agent) -> AgentStatus:
         if agent.latest_step.HasField("data_wait_s")
         else None,
         disk_read_mbps=_total(_told([sample], "disk_read_mbps")),
-        latest_probe=_probe(agent),
+        latest_probe=_probe(agent, "latest_probe"),
+        failed_probe=_probe(agent, "failed_probe"),
     )
 
 
-def _probe(agent: telemetry_pb2.Agent) -> NetworkProbe | None:
-    if not agent.HasField("latest_probe"):
+def _probe(
+    agent: telemetry_pb2.Agent, field: Literal["latest_probe", "failed_probe"]
+) -> NetworkProbe | None:
+    if not agent.HasField(field):
         return None
-    probe = agent.latest_probe
-    return probe_from_proto(probe, time=_from_unix_ms(probe.time_unix_ms), where="latest_probe")
+    probe: telemetry_pb2.ProbeResult = getattr(agent, field)
+    return probe_from_proto(probe, time=_from_unix_ms(probe.time_unix_ms), where=field)
 
 
 def _rollup(rollup: telemetry_pb2.Rollup) -> RollupPart:

@@ -1,5 +1,6 @@
 """What agents send, as it is kept: whole batches, and their figures summed up by time."""
 
+import ipaddress
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -138,6 +139,21 @@ class NetworkProbe:
         rates = [rate for rate in (self.sent_mbps, self.received_mbps) if rate]
         return min(rates) if rates and self.has_result and not self.limited_by else None
 
+    @property
+    def stays_on_host(self) -> bool:
+        """The peer, HOST, HOST:PORT or [IPV6]:PORT, is the host itself: no network was measured."""
+        peer = self.peer
+        if peer.startswith("["):
+            peer = peer[1:].partition("]")[0]
+        elif peer.count(":") == 1:
+            peer = peer.partition(":")[0]
+        try:
+            address = ipaddress.ip_address(peer)
+        except ValueError:
+            return peer.lower().rstrip(".") == "localhost"
+        address = getattr(address, "ipv4_mapped", None) or address
+        return address.is_loopback or address.is_unspecified
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedBatch:
@@ -216,6 +232,7 @@ class AgentRecord:
     notice: AgentNotice | None  # that holds now
     faults: bytes | None
     latest_probe: NetworkProbe | None = None  # that had a result
+    failed_probe: NetworkProbe | None = None  # the latest that had none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,9 @@ from spotwright.domain.errors import StoreUnavailableError
 from spotwright.domain.job_run import JobRun, JobState, NewEvent
 from spotwright.domain.telemetry import AgentRecord
 from spotwright.usecases.all_agents import all_agents
-from spotwright.usecases.follow_job import Memory, follow, remember
+from spotwright.usecases.follow_job import Memory, follow
 from spotwright.usecases.follow_terms import follow_terms
+from spotwright.usecases.job_memory import remembered
 from spotwright.usecases.job_ports import ControlStore
 from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.usecases.store_ports import Lease, PageStart
@@ -149,7 +150,7 @@ class JobControl:
 
     def _take(self, job: JobRun) -> bool:
         """Become the controller of a job whose lease this replica has; tell whether it changed."""
-        memory, now = self._remembered(job.job_id), self._clock()
+        memory, now = remembered(job.job_id, self._store), self._clock()
         changed = job.controller != self._replica  # else it is as it was before a restart
         if changed:
             job = self._store.change_job(
@@ -170,16 +171,6 @@ class JobControl:
             facts={"from": job.controller, "to": self._replica},
         )
         return replace(job, controller=self._replica, update_time=now), [event]
-
-    def _remembered(self, job_id: str) -> Memory:
-        """Return what earlier controllers noticed, so that nothing is logged twice."""
-        memory, last = Memory(), 0
-        while True:
-            page = self._store.events(job_id, after_sequence=last, limit=_PAGE)
-            memory = remember(page, memory)
-            if len(page) < _PAGE:
-                return memory
-            last = page[-1].sequence
 
     def _follow(self, jobs: Sequence[JobRun]) -> list[str]:
         agents = self._agents_by_job() if jobs else {}

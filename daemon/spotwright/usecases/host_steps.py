@@ -1,6 +1,6 @@
 """What one host tells about its steps, from the sums of its latest minutes.
 
-    data_wait_s, compute_s, communication_s   means over steps; parts of step_s that do not overlap
+    data_wait_s, compute_s, communication_s   means over steps, as training tells them
     megabits of a step = mean rate * step_s
 
 Where training tells two of the three parts, the third is the rest of the step. Only intervals of
@@ -11,10 +11,12 @@ dilute the rates.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from spotwright.domain.telemetry import AgentRecord, RollupPart, Statistic
+from spotwright.domain.telemetry import AgentRecord, NetworkProbe, RollupPart, Statistic
 
 _PARTS = ("data_wait_s", "compute_s", "communication_s")
+_PROBE_HOLDS = timedelta(hours=1)  # neighbours and burst credits change what a network can do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,16 +56,15 @@ class HostSteps:
 
 
 def host_steps(
-    agent: AgentRecord, parts: Sequence[RollupPart], *, resolution_s: float
+    agent: AgentRecord, parts: Sequence[RollupPart], *, resolution_s: float, end: datetime
 ) -> HostSteps | None:
-    """Sum up intervals of one host; None where no step ended in them."""
+    """Sum up intervals of one host up to `end`; None where no step ended in them."""
     stepping = _stepping(parts)
     if not stepping:
         return None
     figures = _merged(stepping)
     step_s, covered_s = figures["step_s"].mean, len(stepping) * resolution_s
     sample_count = sum(part.host_sample_count for part in stepping)
-    probe = agent.latest_probe
     return HostSteps(
         agent_id=agent.facts.agent_id,
         instance_type=agent.facts.instance_type,
@@ -75,8 +76,15 @@ def host_steps(
         network=_together(_traffic(figures, "network", step_s), _traffic(figures, "rdma", step_s)),
         pcie=_traffic(figures, "pcie", step_s),
         nvlink=_traffic(figures, "nvlink", step_s),
-        probe_mbps=probe.attainable_mbps if probe is not None else None,
+        probe_mbps=_probed_mbps(agent.latest_probe, end),
     )
+
+
+def _probed_mbps(probe: NetworkProbe | None, end: datetime) -> float | None:
+    """Return what the network could do about then, as far as a probe went over it."""
+    if probe is None or probe.stays_on_host or abs(end - probe.time) > _PROBE_HOLDS:
+        return None
+    return probe.attainable_mbps
 
 
 def _stepping(parts: Sequence[RollupPart]) -> list[RollupPart]:

@@ -1,8 +1,10 @@
 """One host's step, term by term.
 
-    exchange_s    = communication_s, without the time spent waiting for slower workers:
-                    synchronous   communication_s - (slowest busy_s of the fleet - own busy_s)
-                    asynchronous  communication_s
+    exposed_s     = min(communication_s, step_s - busy_s), busy_s = compute_s + data_wait_s:
+                    what compute hides costs nothing
+    exchange_s    = exposed_s, without the time spent waiting for slower workers:
+                    synchronous   exposed_s - (slowest busy_s of the fleet - own busy_s)
+                    asynchronous  exposed_s
     input_stall_s = data_wait_s,   compute_s = compute_s
 
 All-reduce has one link that decides, and the exchange is its term. With parameter servers it is
@@ -81,9 +83,11 @@ def deciding_link(pool: PlannedPool) -> str:
 def _exchange_s(host: HostSteps, slowest_busy_s: float | None) -> float | None:
     if host.communication_s is None:
         return None
-    if slowest_busy_s is None or host.busy_s is None:
+    if host.busy_s is None:
         return host.communication_s
-    return max(0.0, host.communication_s - (slowest_busy_s - host.busy_s))
+    exposed_s = min(host.communication_s, host.step_s - host.busy_s)
+    wait_s = 0.0 if slowest_busy_s is None else slowest_busy_s - host.busy_s
+    return max(0.0, exposed_s - wait_s)
 
 
 def _ring_mbps(

@@ -1,6 +1,7 @@
 """What following jobs needs of the store, each part no more than it uses."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol
 
 from spotwright.domain.telemetry import AgentRecord, RollupPart
@@ -10,8 +11,18 @@ from spotwright.usecases.store_ports import JobStore, LeaseStore, PlanStore
 class AgentReader(Protocol):
     """Agents and their figures, as TelemetryStore has them."""
 
-    def agents(self, *, job_id: str = "", after_id: str = "", limit: int) -> Sequence[AgentRecord]:
-        """Return agents by name, those after `after_id`; no job_id: of all jobs and of none."""
+    def agents(
+        self,
+        *,
+        job_id: str = "",
+        after_id: str = "",
+        seen_since: datetime | None = None,
+        limit: int,
+    ) -> Sequence[AgentRecord]:
+        """Return agents by name, those after `after_id`; no job_id: of all jobs and of none.
+
+        With `seen_since` only those that have sent something since.
+        """
 
     def agent(self, agent_id: str) -> AgentRecord:
         """Return an agent, or raise NotFoundError."""

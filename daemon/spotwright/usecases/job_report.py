@@ -6,19 +6,19 @@ planned fleet for that time. What cannot be told yet is absent.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from spotwright.domain.job_run import JobRun
 from spotwright.domain.live_term import LiveTerm
 from spotwright.domain.planned_run import PlannedRun
+from spotwright.usecases.job_memory import remembered
 from spotwright.usecases.job_ports import AgentReader, ReportStore
 from spotwright.usecases.live_terms import live_terms
 from spotwright.usecases.planned_runs import PlannedRuns
-from spotwright.usecases.watch_terms import MOST_AGENTS, recent_steps
+from spotwright.usecases.watch_terms import MOST_AGENTS, WINDOW_S, recent_steps
 
 _STEP_WINDOW_S = 600
 _STEP_RESOLUTION_S = 60
-_MOST_AGENTS = 64  # enough for a mean, and a report stays cheap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +54,14 @@ def report_job(
 
 
 def _terms(
-    job: JobRun, planned: PlannedRun, store: AgentReader, now: datetime
+    job: JobRun, planned: PlannedRun, store: ReportStore, now: datetime
 ) -> tuple[LiveTerm, ...]:
     """Return the terms of the job's latest minutes."""
-    agents = store.agents(job_id=job.job_id, limit=MOST_AGENTS)
-    return live_terms(planned, recent_steps(agents, store, end=job.end_time or now))
+    end = job.end_time or now
+    since = end - timedelta(seconds=WINDOW_S)
+    agents = store.agents(job_id=job.job_id, seen_since=since, limit=MOST_AGENTS)
+    known = remembered(job.job_id, store).bottlenecks
+    return live_terms(planned, recent_steps(agents, store, end=end), known=known)
 
 
 def report_lines(
@@ -111,9 +114,10 @@ def _rate(count: float | None, elapsed_s: float | None) -> float | None:
 
 def _measured_step_s(job: JobRun, store: AgentReader, now: datetime) -> float | None:
     """Return the mean step of the job's agents in its latest minutes."""
-    end_unix_s = int((job.end_time or now).timestamp()) + 1
+    end = job.end_time or now
+    end_unix_s, since = int(end.timestamp()) + 1, end - timedelta(seconds=_STEP_WINDOW_S)
     step_count, total_s = 0, 0.0
-    for agent in store.agents(job_id=job.job_id, limit=_MOST_AGENTS):
+    for agent in store.agents(job_id=job.job_id, seen_since=since, limit=MOST_AGENTS):
         parts = store.rollups(
             agent.facts.agent_id,
             resolution_s=_STEP_RESOLUTION_S,

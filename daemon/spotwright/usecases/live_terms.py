@@ -7,10 +7,10 @@ else, and for exchanges, they are means over hosts. A term is a bottleneck where
     measured_s >= 1.25 * planned_s
     excess_s   >= 10 % of the step,   excess_s = measured_s - planned_s
 
-with at least 20 steps in at least a minute. The exchange is measured as a whole, and its terms are
-told apart by bytes and rates. What one of them has too much and another too little is no excess:
-excess_s of such a term is at most that of the whole exchange. Found once, it stays one until
-measured_s < 1.1 * planned_s or excess_s < 5 % of the step.
+with at least 20 steps in at least a minute. What one term has too much and another too little is no
+excess: excess_s is at most that of the whole step. The exchange is measured as a whole, and its
+terms are told apart by bytes and rates: their excess_s is at most that of the whole exchange, too.
+Found once, it stays one until measured_s < 1.1 * planned_s or excess_s < 5 % of the step.
 
 Where most hosts of a pool are well and some are not, those are named.
 """
@@ -146,7 +146,7 @@ class _Pool:
         self, name: str, measured_s: float, exchange_s: float | None, step_s: float, limits: _Limits
     ) -> bool:
         planned_s = self._planned_s(name)
-        excess_s = measured_s - planned_s
+        excess_s = min(measured_s - planned_s, step_s - self.pool.step_s)
         if name in EXCHANGES and exchange_s is not None:
             excess_s = min(excess_s, exchange_s - sum(self._planned_s(each) for each in EXCHANGES))
         return measured_s >= limits.ratio * planned_s and excess_s >= limits.share * step_s

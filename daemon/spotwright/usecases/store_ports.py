@@ -131,8 +131,18 @@ class TelemetryStore(Protocol):
         of an agent that works for a known job, an event of that job are stored.
         """
 
-    def agents(self, *, job_id: str = "", after_id: str = "", limit: int) -> Sequence[AgentRecord]:
-        """Return agents by name, those after `after_id`; no job_id: of all jobs and of none."""
+    def agents(
+        self,
+        *,
+        job_id: str = "",
+        after_id: str = "",
+        seen_since: datetime | None = None,
+        limit: int,
+    ) -> Sequence[AgentRecord]:
+        """Return agents by name, those after `after_id`; no job_id: of all jobs and of none.
+
+        With `seen_since` only those that have sent something since.
+        """
 
     def agent(self, agent_id: str) -> AgentRecord:
         """Return an agent, or raise NotFoundError."""

@@ -41,21 +41,25 @@ class TermWatch:
     ) -> tuple[LiveTerm, ...]:
         """Return the terms of a job; none where it is too early to look again."""
         due = self._looked.get(job_id, now - _LOOK_EVERY) + _LOOK_EVERY
-        if not planned.pools or not agents or now < due or self._left <= 0:
+        if not planned.pools or now < due or self._left <= 0:
+            return ()
+        since = now - timedelta(seconds=WINDOW_S)
+        recent = [agent for agent in agents if agent.last_seen and agent.last_seen >= since]
+        if not recent:
             return ()
         self._looked[job_id] = now
-        self._left -= min(len(agents), MOST_AGENTS)
-        hosts = recent_steps(agents, self._store, end=now)
+        self._left -= min(len(recent), MOST_AGENTS)
+        hosts = recent_steps(recent[:MOST_AGENTS], self._store, end=now)
         return live_terms(planned, hosts, known=known)
 
 
 def recent_steps(
     agents: Sequence[AgentRecord], store: AgentReader, *, end: datetime
 ) -> list[HostSteps]:
-    """Return what the hosts of a job tell about the minutes up to `end`."""
+    """Return what hosts of a job tell about the minutes up to `end`."""
     end_unix_s = int(end.timestamp()) + 1
     found = []
-    for agent in agents[:MOST_AGENTS]:
+    for agent in agents:
         parts = store.rollups(
             agent.facts.agent_id,
             resolution_s=_RESOLUTION_S,
@@ -63,7 +67,7 @@ def recent_steps(
             end_unix_s=end_unix_s,
             limit=WINDOW_S // _RESOLUTION_S + 1,
         )
-        steps = host_steps(agent, parts, resolution_s=_RESOLUTION_S)
+        steps = host_steps(agent, parts, resolution_s=_RESOLUTION_S, end=end)
         if steps is not None:
             found.append(steps)
     return found

@@ -290,7 +290,7 @@ class Probe(_message.Message):
     def __init__(self, peer: _Optional[str] = ..., duration_s: _Optional[float] = ..., max_mbps: _Optional[float] = ...) -> None: ...
 
 class Agent(_message.Message):
-    __slots__ = ("facts", "connected", "last_seen_time", "clock_skew_s", "last_sequence", "dropped_sample_count", "latest_sample", "latest_step", "notice", "faults", "latest_probe")
+    __slots__ = ("facts", "connected", "last_seen_time", "clock_skew_s", "last_sequence", "dropped_sample_count", "latest_sample", "latest_step", "notice", "faults", "latest_probe", "failed_probe")
     FACTS_FIELD_NUMBER: _ClassVar[int]
     CONNECTED_FIELD_NUMBER: _ClassVar[int]
     LAST_SEEN_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -302,6 +302,7 @@ class Agent(_message.Message):
     NOTICE_FIELD_NUMBER: _ClassVar[int]
     FAULTS_FIELD_NUMBER: _ClassVar[int]
     LATEST_PROBE_FIELD_NUMBER: _ClassVar[int]
+    FAILED_PROBE_FIELD_NUMBER: _ClassVar[int]
     facts: AgentFacts
     connected: bool
     last_seen_time: _timestamp_pb2.Timestamp
@@ -313,7 +314,8 @@ class Agent(_message.Message):
     notice: Notice
     faults: _containers.RepeatedCompositeFieldContainer[CollectorFault]
     latest_probe: ProbeResult
-    def __init__(self, facts: _Optional[_Union[AgentFacts, _Mapping]] = ..., connected: _Optional[bool] = ..., last_seen_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clock_skew_s: _Optional[float] = ..., last_sequence: _Optional[int] = ..., dropped_sample_count: _Optional[int] = ..., latest_sample: _Optional[_Union[HostSample, _Mapping]] = ..., latest_step: _Optional[_Union[StepSample, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., faults: _Optional[_Iterable[_Union[CollectorFault, _Mapping]]] = ..., latest_probe: _Optional[_Union[ProbeResult, _Mapping]] = ...) -> None: ...
+    failed_probe: ProbeResult
+    def __init__(self, facts: _Optional[_Union[AgentFacts, _Mapping]] = ..., connected: _Optional[bool] = ..., last_seen_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clock_skew_s: _Optional[float] = ..., last_sequence: _Optional[int] = ..., dropped_sample_count: _Optional[int] = ..., latest_sample: _Optional[_Union[HostSample, _Mapping]] = ..., latest_step: _Optional[_Union[StepSample, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., faults: _Optional[_Iterable[_Union[CollectorFault, _Mapping]]] = ..., latest_probe: _Optional[_Union[ProbeResult, _Mapping]] = ..., failed_probe: _Optional[_Union[ProbeResult, _Mapping]] = ...) -> None: ...
 
 class ListAgentsRequest(_message.Message):
     __slots__ = ("job_id", "page_size", "page_token")

@@ -1,6 +1,7 @@
 """Agents and their sessions in the database."""
 
 import json
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -62,11 +63,24 @@ class SqlAgents(StorePart):
                 }
         return found
 
-    def agents(self, *, job_id: str = "", after_id: str = "", limit: int) -> Sequence[AgentRecord]:
-        """Return agents by name, those after `after_id`; no job_id: of all jobs and of none."""
+    def agents(
+        self,
+        *,
+        job_id: str = "",
+        after_id: str = "",
+        seen_since: datetime | None = None,
+        limit: int,
+    ) -> Sequence[AgentRecord]:
+        """Return agents by name, those after `after_id`; no job_id: of all jobs and of none.
+
+        With `seen_since` only those that have sent something since.
+        """
         query = _records().where(agents.c.agent_id > after_id)
         if job_id:
             query = query.where(agents.c.job_id == job_id)
+        if seen_since is not None:
+            since_ms = (seen_since - _EPOCH) / timedelta(milliseconds=1)
+            query = query.where(agent_boots.c.last_seen_unix_ms >= math.ceil(since_ms))
         query = query.order_by(agents.c.agent_id).limit(limit)
         now = datetime.now(UTC)
         with self._database.reading() as connection:
@@ -106,6 +120,7 @@ def _records() -> Select[Any]:
         agents.c.replica,
         agents.c.notice,
         agents.c.latest_probe,
+        agents.c.failed_probe,
         agent_boots.c.last_sequence,
         agent_boots.c.dropped_sample_count,
         *(agent_boots.c[name] for name in _CARRIED),
@@ -127,4 +142,5 @@ def _record(row: Row[Any], *, now: datetime) -> AgentRecord:
         notice=notice_that_holds(row.notice, now=now),
         faults=row.faults,
         latest_probe=kept_probe(row.latest_probe),
+        failed_probe=kept_probe(row.failed_probe),
     )

@@ -12,12 +12,15 @@ from spotwright.domain.telemetry import NetworkProbe, ReceivedBatch
 
 
 def replace_probe(connection: Connection, batch: ReceivedBatch) -> None:
-    """Keep the last result of a batch; one that failed leaves what was known before."""
-    results = [probe for probe in batch.probes if probe.has_result]
-    if results:
-        mine = agents.c.agent_id == batch.key.agent_id
-        document = json.dumps(asdict(results[-1]), default=datetime.isoformat, sort_keys=True)
-        connection.execute(update(agents).where(mine).values(latest_probe=document))
+    """Keep the last result and the last failure of a batch; neither takes the other's place."""
+    last = {
+        "latest_probe" if probe.has_result else "failed_probe": json.dumps(
+            asdict(probe), default=datetime.isoformat, sort_keys=True
+        )
+        for probe in batch.probes
+    }
+    mine = agents.c.agent_id == batch.key.agent_id
+    connection.execute(update(agents).where(mine).values(**last))
 
 
 def kept_probe(document: str | None) -> NetworkProbe | None:

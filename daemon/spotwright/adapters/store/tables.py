@@ -132,6 +132,7 @@ agents = Table(
     Column("replica", Text, nullable=False),
     Column("notice", Text),  # JSON
     Column("latest_probe", Text),  # JSON
+    Column("failed_probe", Text),  # JSON
     Column("open_unix_s", Double, nullable=False),  # the latest session, by the store's own clock
     Index("agents_by_job", "job_id", "agent_id"),
 )

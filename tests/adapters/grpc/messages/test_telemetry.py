@@ -1,3 +1,4 @@
+import math
 from datetime import UTC, datetime
 
 import pytest
@@ -137,7 +138,14 @@ def test_rows_have_a_line_for_each_gpu_and_one_for_a_host_without() -> None:
         (v1.Command(checkpoint=v1.Checkpoint(seconds_left=float("inf"))), "seconds_left"),
         (v1.Command(checkpoint=v1.Checkpoint(interval_s=0)), "checkpoint.interval_s"),
         (v1.Command(probe=v1.Probe(duration_s=1, max_mbps=1)), "probe.peer"),
-        (v1.Command(probe=v1.Probe(peer="h", duration_s=100, max_mbps=1)), "probe.duration_s"),
+        *(
+            (v1.Command(probe=v1.Probe(peer="h", duration_s=s, max_mbps=1)), "from 0.2 to 10, got")
+            for s in (0.1, 10.5, math.nan)
+        ),
+        *(
+            (v1.Command(probe=v1.Probe(peer="h", duration_s=1, max_mbps=m)), "from 1 to 400,000,")
+            for m in (0.0, 0.5, 400_100, math.inf)
+        ),
     ],
 )
 def test_a_command_that_no_agent_could_carry_out_is_refused(
@@ -153,7 +161,8 @@ def test_a_command_that_no_agent_could_carry_out_is_refused(
         v1.Command(set_sampling=v1.Sampling(interval_s=0.1, batch_s=60)),
         v1.Command(drain=v1.Drain()),
         v1.Command(checkpoint=v1.Checkpoint()),
-        v1.Command(probe=v1.Probe(peer="10.0.0.1:80", duration_s=5, max_mbps=100)),
+        v1.Command(probe=v1.Probe(peer="10.0.0.1:80", duration_s=0.2, max_mbps=1)),
+        v1.Command(probe=v1.Probe(peer="10.0.0.1:80", duration_s=10, max_mbps=400_000)),
     ],
 )
 def test_a_command_gets_its_name_from_the_daemon(command: v1.Command) -> None:

@@ -31,6 +31,7 @@ NOTICE_KINDS = {
     "withdrawn": v1.NOTICE_KIND_WITHDRAWN,
 }
 _SAMPLING_S, _BATCH_S = (0.1, 60.0), (1.0, 60.0)
+_PROBE_S, _PROBE_MBPS = (0.2, 10.0), (1.0, 400_000.0)  # what agents take
 _GPU_COLUMNS = (
     "utilization_fraction", "memory_used_bytes", "pcie_rx_mbps", "pcie_tx_mbps",
     "nvlink_rx_mbps", "nvlink_tx_mbps", "sm_clock_mhz", "throttle_reasons",
@@ -99,6 +100,8 @@ def agent_to_proto(record: AgentRecord, *, connected: bool) -> v1.Agent:
         agent.notice.CopyFrom(notice_to_proto(record.notice))
     if record.latest_probe is not None:
         agent.latest_probe.CopyFrom(probe_to_proto(record.latest_probe))
+    if record.failed_probe is not None:
+        agent.failed_probe.CopyFrom(probe_to_proto(record.failed_probe))
     return agent
 
 
@@ -161,8 +164,8 @@ def _check_probe(message: v1.Probe) -> None:
     _check_line("command.probe.peer", message.peer)
     if not message.peer:
         raise BadInputError("command.probe.peer is missing: the address of the other host")
-    _within("command.probe.duration_s", message.duration_s, (0.1, 60.0))
-    _within("command.probe.max_mbps", message.max_mbps, (0.0, 1e6))
+    _within("command.probe.duration_s", message.duration_s, _PROBE_S)
+    _within("command.probe.max_mbps", message.max_mbps, _PROBE_MBPS)
 
 
 _COMMAND_CHECKS: dict[str, Any] = {
@@ -176,7 +179,7 @@ _COMMAND_CHECKS: dict[str, Any] = {
 def _within(name: str, value: float, limits: tuple[float, float]) -> None:
     low, high = limits
     if not low - 1e-6 <= value <= high + 1e-6:  # 0.1 as a float of 32 bits is not 0.1
-        raise BadInputError(f"{name} must be from {low:g} to {high:g}, got {value:g}")
+        raise BadInputError(f"{name} must be from {low:,g} to {high:,g}, got {value:,g}")
 
 
 def corrected_samples(batch: StoredBatch) -> list[v1.HostSample]:
