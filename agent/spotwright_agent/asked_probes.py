@@ -1,5 +1,6 @@
 """Probes that the daemon asks for: one at a time, and not too often to one host."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from collections.abc import Callable
 from spotwright_agent.commands import Probe
 from spotwright_agent.readings import ProbeResult
 
+_log = logging.getLogger(__name__)
 PAUSE_S = 10.0  # between two probes of one host
 _MOST_PEERS = 256
 
@@ -24,18 +26,13 @@ class AskedProbes:
 
     def ask(self, probe: Probe) -> None:
         """Start to measure, or say at once why not."""
-        refusal = self._refusal(probe.peer)
-        if refusal:
-            self._on_result(
-                ProbeResult(
-                    peer=probe.peer,
-                    time_unix_ms=int(time.time() * 1000),
-                    command_id=probe.command_id,
-                    problem=refusal,
-                )
-            )
+        if refusal := self._refusal(probe.peer):
+            self._on_result(_failed(probe, refusal))
             return
-        threading.Thread(target=self._run, args=(probe,), name="probe", daemon=True).start()
+        try:
+            threading.Thread(target=self._run, args=(probe,), name="probe", daemon=True).start()
+        except RuntimeError as error:  # no room for another thread
+            self._end(_failed(probe, str(error)))
 
     def _refusal(self, peer: str) -> str:
         now_s = time.monotonic()
@@ -52,7 +49,24 @@ class AskedProbes:
 
     def _run(self, probe: Probe) -> None:
         try:
-            self._on_result(self._measure(probe))
-        finally:
-            with self._lock:
-                self._running = False
+            result = self._measure(probe)
+        except Exception as error:  # whoever asked waits for an answer
+            _log.exception("a probe broke")
+            result = _failed(probe, f"{type(error).__name__}: {error}"[:200])
+        self._end(result)
+
+    def _end(self, result: ProbeResult) -> None:
+        if result.problem:
+            _log.warning("the probe of %r failed: %s", result.peer, result.problem)
+        with self._lock:  # first: whoever gets the result may ask for the next
+            self._running = False
+        self._on_result(result)
+
+
+def _failed(probe: Probe, problem: str) -> ProbeResult:
+    return ProbeResult(
+        peer=probe.peer,
+        time_unix_ms=time.time_ns() // 1_000_000,
+        command_id=probe.command_id,
+        problem=problem,
+    )

@@ -7,7 +7,6 @@ nobody else, and an agent in between could only be one that the authority vouche
 """
 
 import json
-import math
 import socket
 import ssl
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from spotwright_agent.tls_files import TlsFiles
 _IDENTITY = "spiffe://spotwright/agent/"
 _LINE_MAX_BYTES = 512
 _CHUNK_BYTES = 16_384
+_MOST = 1e9  # Mbit/s or seconds; JSON has integers that no float can hold
 
 
 class Stream(Protocol):
@@ -151,9 +151,9 @@ class Channel:
 
 
 def number(message: Mapping[str, Any], name: str) -> float:
-    """Return a figure of a message; it is finite and not negative."""
+    """Return a figure of a message; it is not negative and no larger than any can be."""
     value = message.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST:
         raise ProbeError(f"the other host told no usable {name}")
     return float(value)
 
