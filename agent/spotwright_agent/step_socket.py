@@ -1,8 +1,8 @@
 """The socket that training processes report their steps to, and are warned through.
 
 One JSON object a line, several lines a datagram; docs/training-steps.md has the fields. Anybody on
-the host may send: what is not a step is counted and dropped, and no more than a fixed number of
-lines is read in a second. Whoever sends more finds the socket's queue full.
+the host may send: what is not a step is counted and dropped, and so is what a user sends beyond his
+share of a fixed number of lines a second. It is still taken from the queue, which all users share.
 """
 
 import os
@@ -17,10 +17,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from spotwright_agent.readings import StepReading
+from spotwright_agent.step_budget import LineBudget
 from spotwright_agent.step_lines import LineError, read_line
 from spotwright_agent.step_senders import Credentials, StepSenders
 
-MAX_LINES_PER_S = 10_000
 _LINE_BYTES = 256  # longer lines count for several
 _MAX_DATAGRAM_BYTES = 65_536
 _RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
@@ -28,6 +28,9 @@ _CREDENTIALS = struct.Struct("iii")
 # Room for credentials and nothing else: files that somebody sends along are not taken.
 _ANCILLARY_BYTES = socket.CMSG_SPACE(_CREDENTIALS.size)
 _WAIT_MS, _RETRY_S, _LOOK_S = 1_000, 5.0, 10.0
+# A flood costs the agent little, and still the queue of ten is emptied 500 times a second.
+_REFUSED_AT_ONCE, _FLOOD_PAUSE_S = 10, 0.002
+_NOBODY = -1
 
 
 class StepSocket:
@@ -51,7 +54,7 @@ class StepSocket:
         self._senders = StepSenders()
         self._socket: socket.socket | None = None
         self._inode = 0
-        self._lines_left, self._second = MAX_LINES_PER_S, 0
+        self._budget, self._refused_count = LineBudget(), 0
         self.problem = ""
         self.step_count = self.dropped_count = 0
 
@@ -133,28 +136,35 @@ class StepSocket:
         return True
 
     def _take(self, source: socket.socket, stopping: threading.Event) -> None:
-        """Take one datagram, unless this second has had enough of them."""
-        now_s = time.monotonic()
-        if int(now_s) != self._second:
-            self._second, self._lines_left = int(now_s), MAX_LINES_PER_S
-        if self._lines_left <= 0:
-            stopping.wait(self._second + 1 - now_s)
-            return
+        """Take one datagram, and as many of its lines as its user has left in this second."""
         try:
             payload, ancillary, flags, address = source.recvmsg(
                 _MAX_DATAGRAM_BYTES, _ANCILLARY_BYTES
             )
         except BlockingIOError:
             return
+        credentials = _credentials(ancillary)
+        line_count = payload.count(b"\n", 0, -1) + 1
+        granted = self._budget.take(
+            credentials.uid if credentials is not None else _NOBODY,
+            max(line_count, len(payload) // _LINE_BYTES),
+            now_s=time.monotonic(),
+        )
+        if granted == 0:
+            self._refuse(line_count, stopping)
+            return
         lines = payload.splitlines()
         if flags & socket.MSG_TRUNC and lines:
             lines.pop()  # it is cut
             self.dropped_count += 1
-        taken = lines[: max(0, self._lines_left)]
-        self._lines_left -= max(1, len(lines), len(payload) // _LINE_BYTES)
-        self.dropped_count += len(lines) - len(taken)
-        credentials = _credentials(ancillary)
-        self._read(taken, credentials, address if isinstance(address, bytes) else None)
+        self.dropped_count += max(0, len(lines) - granted)
+        self._read(lines[:granted], credentials, address if isinstance(address, bytes) else None)
+
+    def _refuse(self, line_count: int, stopping: threading.Event) -> None:
+        self.dropped_count += line_count
+        self._refused_count += 1
+        if self._refused_count % _REFUSED_AT_ONCE == 0:
+            stopping.wait(_FLOOD_PAUSE_S)
 
     def _read(
         self, lines: list[bytes], credentials: Credentials | None, address: bytes | None

@@ -36,10 +36,11 @@ def measure() -> list[Row]:
         with _deaf(path):
             full = _row("its queue full", path)
         steps: list[StepReading] = []
-        with _agent(path, steps.append):
+        with _agent(path, steps.append) as agent:
             present = _row("agent present", path)
-            _wait_for(lambda: len(steps) + present.dropped == CALLS * ROUNDS)
-    assert len(steps) + present.dropped == CALLS * ROUNDS, "a step is told or counted, never lost"
+            told = CALLS * ROUNDS - present.dropped
+            _wait_for(lambda: len(steps) + agent.dropped_count == told)
+    assert len(steps) + agent.dropped_count == told, "a step is told or counted, never lost"
     return [present, absent, full]
 
 
@@ -63,13 +64,13 @@ def _wait_for(done: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def _agent(path: Path, on_step: Callable[[StepReading], None]) -> Iterator[None]:
-    stopping = threading.Event()
-    thread = threading.Thread(target=StepSocket(path, on_step=on_step).run, args=(stopping,))
+def _agent(path: Path, on_step: Callable[[StepReading], None]) -> Iterator[StepSocket]:
+    stopping, agent = threading.Event(), StepSocket(path, on_step=on_step)
+    thread = threading.Thread(target=agent.run, args=(stopping,))
     thread.start()
     _wait_for(path.exists)
     try:
-        yield
+        yield agent
     finally:
         stopping.set()
         thread.join()

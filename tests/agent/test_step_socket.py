@@ -15,9 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spotwright_agent.step_budget import MAX_LINES_PER_S, LineBudget
 from spotwright_agent.step_lines import LineError, read_line
-from spotwright_agent.step_socket import MAX_LINES_PER_S, StepSocket
+from spotwright_agent.step_socket import StepSocket
+from spotwright_agent.training import StepReporter
 from tests.agent.step_agent import listening_agent, short_path, wait_for
+from tests.outside_tools import require
 
 _NOW_MS = 1_800_000_000_000
 _GOOD = b'{"step":1,"step_s":0.5}'
@@ -170,6 +173,51 @@ def test_a_flood_is_bounded(path: Path) -> None:
         thread.join(10)
         seconds = int(time.monotonic() - started_s) + 2
         assert agent.socket.step_count <= seconds * MAX_LINES_PER_S
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3_000)), max_size=50))
+def test_a_user_takes_no_more_than_what_is_left_for_others(wants: list[tuple[int, int]]) -> None:
+    budget, taken = LineBudget(), dict.fromkeys(range(5), 0)
+    for uid, wanted in wants:
+        granted = budget.take(uid, wanted, now_s=1.0)
+        assert 0 <= granted <= wanted
+        taken[uid] += granted
+    left = MAX_LINES_PER_S - sum(taken.values())
+    assert left > 0
+    assert budget.take(4, 1, now_s=1.0) == 1
+    assert budget.take(0, MAX_LINES_PER_S, now_s=2.0) == MAX_LINES_PER_S // 2
+
+
+_FLOOD = """
+import os, socket, sys
+os.setuid(1234)
+payload = b"\\n".join([b'{"step":1,"step_s":0.5}'] * 2_000)
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+    while True:
+        try:
+            sender.sendto(payload, sys.argv[1])
+        except OSError:
+            break
+"""
+
+
+def test_one_users_flood_leaves_the_steps_of_another_alone(path: Path) -> None:
+    require(os.geteuid() == 0, "only root may become another user")
+    path.parent.chmod(0o755)
+    with listening_agent(path) as agent:
+        flood = subprocess.Popen([sys.executable, "-c", _FLOOD, str(path)])
+        try:
+            wait_for(lambda: agent.socket.dropped_count > 2 * MAX_LINES_PER_S)
+            reporter = StepReporter(str(path), rank=7)
+            for step in range(300):
+                reporter.step(step)
+                time.sleep(0.002)
+            reporter.close()
+            wait_for(lambda: sum(step.rank == 7 for step in agent.steps) == 300)
+        finally:
+            flood.kill()
+            flood.wait()
+    assert reporter.dropped == 0
 
 
 def test_a_path_that_is_too_long_is_a_problem_and_ends_when_told(tmp_path: Path) -> None:
