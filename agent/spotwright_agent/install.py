@@ -29,7 +29,6 @@ _UNIT = Path("/etc/systemd/system") / SERVICE
 _DROP_IN = _UNIT.with_name(f"{SERVICE}.d") / "signal-training.conf"
 _SYSUSERS = Path("/etc/sysusers.d/spotwright-agent.conf")
 _TMPFILES = Path("/etc/tmpfiles.d/spotwright-agent.conf")
-_AGENT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # names that `certs issue` takes
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9/._+@-]+")  # needs no quotes in a unit
 _HIDDEN = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")  # noqa: S108 by the unit, from the agent
 
@@ -208,8 +207,6 @@ def _certificates(plan: InstallPlan, settings: Settings) -> dict[Path, bytes]:
     """Return what is to be copied, by where it belongs; the key before its certificate."""
     if plan.tls_from is None:
         return {}
-    if not _AGENT_ID.fullmatch(settings.name):
-        raise InstallError(f"{settings.name!r} is no name of an agent: letters, digits, . _ -")
     if settings.tls_files is None:
         raise InstallError(f"{plan.path(DEFAULT_FILE)} has no tls_dir: add it, or use --force")
     source = TlsFiles.of(plan.tls_from, settings.name)

@@ -81,8 +81,8 @@ def print_notices(*, quick: bool) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    assert len(to_daemon_s) == rounds * _HOST_COUNT, "every notice came"
-    count = len(to_daemon_s)
+    count = rounds * _HOST_COUNT
+    assert (len(to_daemon_s), len(to_job_s)) == (count, count), "every notice came, to both"
     p99_s = _p99(to_daemon_s)
     lines = [
         ("to the daemon, median s", f"{statistics.median(to_daemon_s):.2f}", "-", "-"),

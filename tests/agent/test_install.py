@@ -190,13 +190,15 @@ def test_a_key_of_another_certificate_is_refused_before_anything_is_written(
     assert list(image.iterdir()) == []
 
 
-@pytest.mark.parametrize("agent_id", ["gpu-8", "../gpu-7"])
+@pytest.mark.parametrize(
+    ("agent_id", "error"), [("gpu-8", InstallError), ("../gpu-7", SettingsError)]
+)
 def test_a_certificate_that_is_not_there_is_named(
-    image: Path, certificates: Path, agent_id: str
+    image: Path, certificates: Path, agent_id: str, error: type[Exception]
 ) -> None:
     plan = InstallPlan(root=image, settings={"agent_id": agent_id}, tls_from=certificates)
 
-    with pytest.raises(InstallError, match=agent_id):
+    with pytest.raises(error, match=agent_id):
         list(install(plan))
     assert list(image.iterdir()) == []
 

@@ -21,6 +21,7 @@ from tests.cli.test_jobs_of_a_real_daemon import keep_plan
 from tests.daemon_process import running_daemon
 from tests.e2e.stored_samples import PATIENCE_S, sampled_after, telemetry, until_agent
 from tests.fakes.metadata_server import MetadataServer, metadata_server
+from tests.ports import stable_port
 
 
 @dataclass
@@ -30,6 +31,7 @@ class Host:
     agent: AgentProcess
     gpus: StubGpus
     cloud: MetadataServer
+    probe_address: str
 
 
 @dataclass
@@ -64,12 +66,13 @@ def _host(stack: ExitStack, folder: Path, address: str, job_id: str, number: int
     gpus = StubGpus(folder, count=2)
     gpus.set(util=10 * number, pcie_rx_mbps=1000 * number)
     cloud = stack.enter_context(metadata_server("aws"))
+    probe_address = f"127.0.0.1:{stable_port()}"
     flags = [
         "--agent-id", f"gpu-{number}", "--daemon", address, "--job-id", job_id,
-        "--cloud", "aws", "--metadata-url", cloud.url, "--probe-listen", f"127.0.0.{number}:7444",
+        "--cloud", "aws", "--metadata-url", cloud.url, "--probe-listen", probe_address,
     ]  # fmt: skip
     agent = stack.enter_context(running_agent(folder, *flags, environment=gpus.environment))
-    return Host(agent, gpus, cloud)
+    return Host(agent, gpus, cloud, probe_address)
 
 
 def _has_rates(agent: v1.Agent) -> bool:
@@ -169,15 +172,16 @@ def test_a_request_to_save_reaches_the_training_process(scene: Scene) -> None:
 
 
 def test_a_probe_that_the_daemon_asks_for_is_logged_with_its_figures(scene: Scene) -> None:
+    peer = scene.hosts[1].probe_address
     with telemetry(scene.address) as stub:
-        probe = v1.Probe(peer="127.0.0.2", duration_s=0.5, max_mbps=200)
+        probe = v1.Probe(peer=peer, duration_s=0.5, max_mbps=200)
         stub.SendCommand(v1.SendCommandRequest(agent_id="gpu-3", command=v1.Command(probe=probe)))
         found = until_agent(stub, "gpu-3", lambda agent: agent.HasField("latest_probe"))
 
     assert found.latest_probe.problem == ""
     assert 100 < found.latest_probe.sent_mbps < 230
     assert found.latest_probe.limited_by == "rate-limit"
-    assert "127.0.0.2" in _event(scene, "network-probed", "gpu-3")["text"]
+    assert peer in _event(scene, "network-probed", "gpu-3")["text"]
 
 
 def test_another_rate_of_sampling_is_taken_up(scene: Scene) -> None:
