@@ -67,12 +67,19 @@ class JobWarning:
         self._standing: Notice | None = None
         self._file_lock = threading.Lock()
 
-    def clear(self) -> None:
-        """Remove what an earlier run of the agent left, which may no longer hold."""
+    def clear_request(self) -> None:
+        """Remove a request that an earlier run of the agent left; a notice may still stand."""
         problems: list[str] = []
         with self._file_lock, _noting(problems, "file"):
-            self._notice_path.unlink(missing_ok=True)
             self._checkpoint_path.unlink(missing_ok=True)
+        self._tell(problems)
+
+    def clear_notice(self) -> None:
+        """Remove a notice that an earlier run left, now that it is known whether one stands."""
+        problems: list[str] = []
+        with self._file_lock, _noting(problems, "file"):
+            if self._standing is None:
+                self._notice_path.unlink(missing_ok=True)
         self._tell(problems)
 
     def warn(self, notice: Notice) -> None:

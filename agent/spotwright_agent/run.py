@@ -23,15 +23,17 @@ from spotwright_agent.interruption.detect import find_cloud
 from spotwright_agent.interruption.watch import InterruptionWatch
 from spotwright_agent.job_warning import JobSignal, JobWarning
 from spotwright_agent.readings import HostFacts, Notice, ProbeResult
+from spotwright_agent.report.channel import is_loopback
 from spotwright_agent.report.facts import AgentFacts
 from spotwright_agent.report.outbox import Outbox
 from spotwright_agent.report.session import Reporter
 from spotwright_agent.report.spool import Spool, SpoolLimits, SpoolLockedError
 from spotwright_agent.sampling import Sampler
 from spotwright_agent.service import ServiceNotify
-from spotwright_agent.settings import Settings
+from spotwright_agent.settings import Settings, SettingsError
 from spotwright_agent.step_socket import StepSocket
-from spotwright_agent.threads import Work, start_thread
+from spotwright_agent.stop_signals import event_of_stop_signals
+from spotwright_agent.threads import Work, Worker
 
 _log = logging.getLogger(__name__)
 _INTERVAL_S = (0.1, 10.0)  # between samples, whatever is asked: the watchdog waits for 30 s
@@ -43,9 +45,8 @@ _MIB = 2**20
 def run(settings: Settings, *, verbose: bool) -> int:
     """Run an agent until the process is told to stop, and return the exit code."""
     _log_to_stderr(logging.DEBUG if verbose else logging.INFO)
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    _check_probe_listen(settings)
+    stopping = event_of_stop_signals()
     try:
         agent = Agent(settings)
     except SpoolLockedError as error:  # it may end by itself: not a mistake in the settings
@@ -60,8 +61,11 @@ class Agent:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._version = version("spotwright")
         self._interval_s = 1.0
         self._sample_lag_s = 0.0
+        self._old_notice_may_stand = True
+        self._workers: list[Worker] = []
         self._outbox = Outbox()
         self._spool = Spool(settings.spool_path, limits=_spool_limits(settings))
         self._collectors = open_collectors(sysfs=Path(settings.sysfs), procfs=Path(settings.procfs))
@@ -102,20 +106,15 @@ class Agent:
     def run(self, stopping: threading.Event) -> None:
         """Sample until told to stop; then send what is left."""
         service = ServiceNotify.from_environment()
-        self._warning.clear()
-        threads = [
-            start_thread(
-                name, work, stopping=stopping, on_problem=partial(self._outbox.set_fault, name)
-            )
-            for name, work in self._works().items()
-        ]
+        self._warning.clear_request()
+        works = self._works().items()
+        self._workers = [Worker(name, work, stopping=stopping) for name, work in works]
         self._sample_all(stopping, service)
         service.stopping()
         self._reporter.wake()
         end_s = time.monotonic() + _END_S
-        for thread in threads:
-            thread.join(max(0.0, end_s - time.monotonic()))
-        if not any(thread.is_alive() for thread in threads):  # else it is still in use
+        ended = [each.has_ended(wait_s=end_s - time.monotonic()) for each in self._workers]
+        if all(ended):  # else it is still in use
             self._spool.close()
 
     def _works(self) -> Mapping[str, Work]:
@@ -150,11 +149,14 @@ class Agent:
         now_s, time_unix_ms = time.monotonic(), time.time_ns() // 1_000_000
         self._outbox.add_sample(self._sampler.sample(now_s=now_s, time_unix_ms=time_unix_ms))
         self._tell_faults()
+        if self._old_notice_may_stand and self._watch.has_answered:
+            self._old_notice_may_stand = False
+            self._warning.clear_notice()
 
     def _tell_faults(self) -> None:
         fine = dict.fromkeys((collector.name for collector in self._collectors), "")
         told = fine | dict(self._sampler.faults) | {"training socket": self._steps.problem}
-        self._outbox.set_faults(told)
+        self._outbox.set_faults(told | {worker.name: worker.problem for worker in self._workers})
 
     def _standing(self) -> bytes | None:
         return self._warning.standing()
@@ -176,7 +178,7 @@ class Agent:
         cloud, told = self._watch.facts, self._settings
         return AgentFacts(
             agent_id=told.name,
-            agent_version=version("spotwright"),
+            agent_version=self._version,
             hostname=socket.gethostname(),
             job_id=told.job_id,
             host=HostFacts(
@@ -202,16 +204,12 @@ class Agent:
     def _answer_probes(self, stopping: threading.Event) -> None:
         from spotwright_agent.probe.listener import ProbeListener  # noqa: PLC0415
 
-        listener = ProbeListener(self._settings.probe_listen, tls=self._settings.tls_files)
-        self._outbox.set_fault("probe listener", "")
-        listener.run(stopping)
+        ProbeListener(self._settings.probe_listen, tls=self._settings.tls_files).run(stopping)
 
     def _show_metrics(self, stopping: threading.Event) -> None:
         from spotwright_agent.metrics import MetricsEndpoint  # noqa: PLC0415
 
-        endpoint = MetricsEndpoint(self._settings.metrics, figures=self._figures)
-        self._outbox.set_fault("metrics", "")
-        endpoint.run(stopping)
+        MetricsEndpoint(self._settings.metrics, figures=self._figures).run(stopping)
 
     def _figures(self) -> Mapping[str, float]:
         report = self._reporter.figures()
@@ -230,6 +228,15 @@ class Agent:
             figures["certificate_days_left"] = report.certificate_days_left
         faults = self._sampler.faults
         return figures | {f"collector_fault:{name}": 1.0 for name in faults}
+
+
+def _check_probe_listen(settings: Settings) -> None:
+    address = settings.probe_listen
+    if address and settings.tls_files is None and not is_loopback(address):
+        raise SettingsError(
+            f"probe_listen is {address}, where other machines come in the clear; name the folder "
+            "of the certificates with tls_dir, or listen on 127.0.0.1"
+        )
 
 
 def _job_signal(settings: Settings, steps: StepSocket) -> JobSignal | None:

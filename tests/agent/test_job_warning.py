@@ -176,9 +176,21 @@ def test_restart_removes_what_an_earlier_run_left(tmp_path: Path, heard: Heard) 
     earlier.warn(notice())
     earlier.checkpoint(seconds_left=None, interval_s=60)
 
-    warning(tmp_path, heard).clear()
+    restarted = warning(tmp_path, heard)
+    restarted.clear_request()
+    assert [file.name for file in tmp_path.iterdir()] == ["notice.json"]  # it may still stand
+    restarted.clear_notice()
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_notice_that_stands_is_not_cleared(tmp_path: Path, heard: Heard) -> None:
+    told = warning(tmp_path, heard)
+    told.warn(notice())
+
+    told.clear_notice()
+
+    assert [file.name for file in tmp_path.iterdir()] == ["notice.json"]
 
 
 def test_request_to_save_goes_to_file_socket_and_signal(

@@ -6,11 +6,13 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.agent.agent_process import PATIENCE_S, running_agent
+from tests.agent.agent_process import PATIENCE_S, AgentProcess, running_agent
 from tests.ports import stable_port
 
 _NOBODY = "127.0.0.1:1"  # a daemon that is away
@@ -53,9 +55,14 @@ def test_a_second_agent_on_one_folder_ends_in_one_line(tmp_path: Path) -> None:
     assert "another agent" in second.log[0]
 
 
-def test_settings_that_cannot_be_used_end_the_start_in_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "told", [("--daemon", "10.0.0.1:7443"), ("--probe-listen", "10.0.0.1:7444")]
+)
+def test_settings_that_cannot_be_used_end_the_start_in_one_line(
+    tmp_path: Path, told: tuple[str, str]
+) -> None:
     program = str(Path(sys.executable).with_name("spotwright-agent"))
-    flags = ["--config", os.devnull, "--state-dir", str(tmp_path), "--daemon", "10.0.0.1:7443"]
+    flags = ["--config", os.devnull, "--state-dir", str(tmp_path), *told]
 
     done = subprocess.run(
         [program, "run", *flags], capture_output=True, text=True, timeout=PATIENCE_S, check=False
@@ -90,3 +97,37 @@ def _families(address: str) -> dict[str, float]:
         return {}
     found = text_string_to_metric_families(text)
     return {family.name: family.samples[0].value for family in found}
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_an_older_notice_stays_until_it_is_known_whether_it_stands(tmp_path: Path) -> None:
+    silent = ["--cloud", "aws", "--metadata-url", "http://127.0.0.1:1"]
+    agent = AgentProcess(tmp_path, "--daemon", _NOBODY, *silent)
+    try:
+        agent.notice_path.write_text("{}")
+        agent.start()
+        _until(lambda: any("notices of the cloud are not known" in line for line in agent.log))
+        agent.stop()
+        assert agent.notice_path.exists()
+
+        agent.flags = ("--daemon", _NOBODY, "--cloud", "none")
+        agent.start()
+        _until(lambda: not agent.notice_path.exists())
+    finally:
+        agent.stop()
+        agent.forget()
+
+
+def test_a_port_that_is_taken_is_a_fault_in_a_line_each_time(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        flags = ["--daemon", _NOBODY, "--metrics", f"127.0.0.1:{taken.getsockname()[1]}"]
+        with running_agent(tmp_path, *flags) as agent:
+            _until(lambda: sum("metrics failed: " in line for line in agent.log) == 2)
+
+    assert "Traceback" not in "\n".join(agent.log)

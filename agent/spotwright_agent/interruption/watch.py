@@ -43,6 +43,7 @@ class InterruptionWatch:
         self._standing = StandingNotice(hint_s=hint_s)
         self._source: MetadataSource | None = None
         self._facts: HostFacts | None = None
+        self.has_answered = False  # it is known whether a notice stands, and that was told
         self._searched = threading.Event()
         self._failure_count = 0
         self._facts_next_s = 0.0
@@ -93,6 +94,8 @@ class InterruptionWatch:
                 self._on_problem(str(error))
                 self._searched.set()
                 stopping.wait()
+            else:
+                self.has_answered = self._source is None  # no cloud has no notices
             if self._source is None:
                 self._searched.set()
                 stopping.wait(pause_s)
@@ -111,6 +114,7 @@ class InterruptionWatch:
             news = self._standing.update(found, now_unix_ms=now_unix_ms, now_s=now_s)
         for notice in news:
             self._tell(notice)
+        self.has_answered = self.has_answered or not self._failure_count
         if self._facts is None and now_s >= self._facts_next_s:
             self._learn_facts(now_s)  # after the notice, which hurries
 

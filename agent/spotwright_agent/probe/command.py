@@ -2,13 +2,12 @@
 
 import argparse
 import json
-import signal
 import sys
-import threading
 from dataclasses import asdict
 
 from spotwright_agent.readings import ProbeResult
 from spotwright_agent.settings import SettingsError, read_settings
+from spotwright_agent.stop_signals import event_of_stop_signals
 from spotwright_agent.tls_files import TlsFiles
 
 
@@ -67,9 +66,7 @@ def _listen(address: str, tls: TlsFiles | None, *, insecure: bool) -> int:
     from spotwright_agent.probe.errors import ProbeError  # noqa: PLC0415
     from spotwright_agent.probe.listener import ProbeListener  # noqa: PLC0415
 
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping = event_of_stop_signals()
     try:
         listener = ProbeListener(address, tls=tls, insecure=insecure)
     except ProbeError as error:
