@@ -28,10 +28,6 @@ class CounterRate:
             return (count - before) / passed_s
         return self._wrapped_rate(before, count, passed_s)
 
-    def forget(self) -> None:
-        """Start anew: the next read is the first."""
-        self._count = -1
-
     def _wrapped_rate(self, before: int, count: int, passed_s: float) -> float | None:
         for bits in _WIDTHS:
             size = 1 << bits

@@ -8,7 +8,7 @@ disk are within that disk.
 from pathlib import Path
 
 from spotwright_agent.collectors.counters import ByteRates
-from spotwright_agent.collectors.kernel_files import KernelFile
+from spotwright_agent.collectors.kernel_files import KernelFiles
 from spotwright_agent.readings import CollectorError, HostFigures
 
 SYSFS = Path("/sys/block")
@@ -24,33 +24,19 @@ class DiskCollector:
 
     def __init__(self, root: Path = SYSFS) -> None:
         self._root = root
-        self._files: dict[str, KernelFile] = {}
+        self._files = KernelFiles()
         self._rates = ByteRates()
         self._look_again_s = float("-inf")
 
     def read(self, now_s: float) -> HostFigures:
         """Return the rate; absent in the first call, and on hosts without disks."""
         if now_s >= self._look_again_s:
-            self._look(now_s)
-        read_mbps = self._rates.update_mbps(self._read_bytes(), now_s=now_s)
+            self._files.keep({disk.name: disk / "stat" for disk in physical_disks(self._root)})
+            self._look_again_s = now_s + _LOOK_AGAIN_S
+        sectors = self._files.counts(column=_SECTORS_READ)
+        read_bytes = {name: count * _SECTOR_BYTES for name, count in sectors.items()}
+        read_mbps = self._rates.update_mbps(read_bytes, now_s=now_s)
         return {} if read_mbps is None else {"disk_read_mbps": read_mbps}
-
-    def _read_bytes(self) -> dict[str, int]:
-        found = {}
-        for name, file in self._files.items():
-            try:
-                found[name] = int(file.read().split()[_SECTORS_READ]) * _SECTOR_BYTES
-            except (OSError, ValueError, IndexError):
-                file.close()  # the disk went away
-        return found
-
-    def _look(self, now_s: float) -> None:
-        disks = {disk.name: disk / "stat" for disk in physical_disks(self._root)}
-        for name in self._files.keys() - disks.keys():
-            self._files.pop(name).close()
-        for name in disks.keys() - self._files.keys():
-            self._files[name] = KernelFile(disks[name])
-        self._look_again_s = now_s + _LOOK_AGAIN_S
 
 
 def physical_disks(root: Path = SYSFS) -> list[Path]:

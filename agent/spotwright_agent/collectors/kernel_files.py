@@ -23,9 +23,9 @@ class KernelFile:
             self.close()
             raise
 
-    def read_count(self) -> int:
-        """Return the number in it."""
-        return int(self.read())
+    def read_count(self, *, column: int = 0) -> int:
+        """Return the number in it, or one of them."""
+        return int(self.read().split()[column])
 
     def close(self) -> None:
         """Close it, if it is open."""
@@ -47,12 +47,12 @@ class KernelFiles:
         for name in paths.keys() - self._files.keys():
             self._files[name] = KernelFile(paths[name])
 
-    def counts(self) -> dict[str, int]:
+    def counts(self, *, column: int = 0) -> dict[str, int]:
         """Return the number in each; those that cannot be read are left out."""
         found = {}
         for name, file in self._files.items():
             try:
-                found[name] = file.read_count()
-            except (OSError, ValueError):
-                file.close()
+                found[name] = file.read_count(column=column)
+            except (OSError, ValueError, IndexError):
+                file.close()  # the device went away
         return found

@@ -69,15 +69,6 @@ def test_no_series_of_reads_has_a_negative_rate(reads: list[tuple[int, float]]) 
     assert found is None or found >= 0
 
 
-def test_a_counter_that_forgot_starts_anew() -> None:
-    counter = CounterRate()
-    counter.update(5, now_s=0.0)
-    counter.forget()
-
-    assert counter.update(10, now_s=1.0) is None
-    assert counter.update(30, now_s=2.0) == pytest.approx(20)
-
-
 def test_a_sum_is_that_of_the_counters_that_were_there_before() -> None:
     rates = ByteRates()
 

@@ -198,6 +198,7 @@ def test_one_lost_gpu_does_not_hide_the_others_and_comes_back(tmp_path: Path, co
         assert nothing_but_its_number(told["gpus"][2])
         assert figures(told["gpus"][3]) == FIGURES
         assert told["problem"].startswith("GPU 2: ")
+        assert told["names"] == back["names"] == ["NVIDIA A100-SXM4-40GB"] * 4
     assert figures(back["gpus"][2]) == FIGURES
     assert back["problem"] == ""
 

@@ -29,7 +29,9 @@ class GpuCollector:
 
     def __init__(self) -> None:
         self.problem = ""  # what was wrong in the latest read, though it had figures
-        self.names: tuple[str, ...] = ()  # of the GPUs, once NVML was open
+        self.names: tuple[
+            str, ...
+        ] = ()  # once NVML was open; a lost GPU keeps its own
         self._devices: list[GpuDevice | None] | None = None  # None in it: lost
         self._lost: dict[int, str] = {}
         self._xids: XidWatch | None = None
@@ -112,7 +114,8 @@ class GpuCollector:
                 self._lost[index] = str(error)
         found = [device for device in devices if device is not None]
         self._xids = XidWatch(found)
-        self.names = tuple(device.name if device else "" for device in devices)
+        known = dict(enumerate(self.names)) | {device.index: device.name for device in found}
+        self.names = tuple(known.get(index, "") for index in range(len(devices)))
         return devices
 
     def _take_turns(self, devices: Iterable[GpuDevice | None]) -> set[int]:
