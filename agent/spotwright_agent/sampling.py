@@ -17,6 +17,7 @@ from spotwright_agent.readings import (
 )
 
 _MOST_TEXT = 199
+_STALE_S = 20.0  # an answer to an older question is thrown away
 _LIMIT, _LIMITS = 2**63, {"last_xid": 2**31}  # what the wire has room for
 _NOT_NUMBERS = frozenset({"pcie_source", "gpu_index"})
 _GPU_NUMBERS = tuple(field.name for field in fields(GpuReading) if field.name not in _NOT_NUMBERS)
@@ -26,8 +27,9 @@ class Sampler:
     """Asks every collector once a sample.
 
     A collector with `may_hang` reads in a thread of its own. Where it has not answered within
-    `slow_s` the sample goes without it; its late answer is thrown away, and it is asked again only
-    after it has answered. A collector may have a `problem` to tell although it has figures.
+    `slow_s` the sample goes without it, and it is asked again only after it has answered. A late
+    answer goes into the sample after it, unless that has one of its own: its rates are those of its
+    own interval. A collector may have a `problem` to tell although it has figures.
     """
 
     def __init__(self, collectors: Sequence[Collector], *, slow_s: float = 0.8) -> None:
@@ -105,8 +107,10 @@ class _OwnThread:
         self._collector = collector
         self._changed = threading.Condition()
         self._asked_s: float | None = None  # the question that has no answer yet
+        self._earlier_s = 0.0  # when it was asked last
         self._is_late = False  # that question was of an earlier sample
-        self._answered: _Answer | None = None
+        self._answered: _Answer | None = None  # nobody took it yet
+        self._late: _Answer | None = None
         self._thread: threading.Thread | None = None
 
     def ask(self, now_s: float) -> None:
@@ -118,17 +122,26 @@ class _OwnThread:
         with self._changed:
             self._is_late = self._asked_s is not None
             if not self._is_late:
-                self._asked_s, self._answered = now_s, None
+                recent = now_s - self._earlier_s <= _STALE_S
+                self._late, self._answered = self._answered if recent else None, None
+                self._asked_s = self._earlier_s = now_s
                 self._changed.notify_all()
 
     def answer(self, now_s: float, *, wait_s: float) -> _Answer:
-        """Return the answer to the question of this sample, or that there is none."""
+        """Return the answer to the question of this sample, or a late one, or that there is none.
+
+        A late one is a fault, too, in the words of a short silence: so that the fault stays the
+        same where some samples have a late answer and some have none.
+        """
         with self._changed:
+            late, self._late = self._late, None
             if not self._is_late:
                 self._changed.wait_for(lambda: self._asked_s is None, max(wait_s, 0.0))
                 if self._answered is not None:
-                    return self._answered
-            return {}, _silence(now_s - (now_s if self._asked_s is None else self._asked_s))
+                    found, self._answered = self._answered, None
+                    return found
+            silence = _silence(now_s - self._earlier_s)
+            return ({}, silence) if late is None else (late[0], late[1] or silence)
 
     def _answer_for_ever(self) -> None:
         while True:

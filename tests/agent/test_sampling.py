@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -116,7 +117,28 @@ def test_a_problem_beside_figures_is_a_fault() -> None:
     assert len(sampler.faults["gpu"]) < 200
 
 
-def test_a_collector_that_hangs_delays_a_sample_once_and_its_late_answer_is_thrown_away() -> None:
+def test_a_collector_that_never_answers_in_time_still_has_figures() -> None:
+    may_answer: defaultdict[float, threading.Event] = defaultdict(threading.Event)
+
+    def read(now_s: float) -> HostFigures:
+        may_answer[now_s].wait(60)
+        return {"disk_read_mbps": now_s}
+
+    sampler = Sampler([Reads("slow", read, may_hang=True), Reads("host", cpu)], slow_s=0.05)
+    assert sample(sampler, 1.0).figures == {"cpu_fraction": 0.5}
+    may_answer[1.0].set()
+    found: list[HostFigures] = []
+
+    def answered() -> bool:
+        found.append(sample(sampler, 2.0 + len(found) / 1000).figures)
+        return "disk_read_mbps" in found[-1]
+
+    until(answered)
+    assert found[-1] == {"cpu_fraction": 0.5, "disk_read_mbps": 1.0}
+    assert dict(sampler.faults) == {"slow": "no answer for 1 s"}
+
+
+def test_a_collector_that_hangs_delays_a_sample_once_and_its_stale_answer_is_thrown_away() -> None:
     go_on, calls = threading.Event(), []
 
     def read(now_s: float) -> HostFigures:
