@@ -9,15 +9,13 @@ from typing import Self
 class ServiceNotify:
     """Tells the service manager how the agent is; never waits for it and never fails."""
 
-    def __init__(self, address: str, *, watchdog_s: float | None = None) -> None:
+    def __init__(self, address: str) -> None:
         self._address = "\0" + address[1:] if address.startswith("@") else address
-        self.watchdog_s = watchdog_s  # it restarts an agent that is silent for longer; None: never
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
         """Return what the service manager that started this process asked for."""
-        address = environment.get("NOTIFY_SOCKET", "")
-        return cls(address, watchdog_s=watchdog_interval_s(environment) if address else None)
+        return cls(environment.get("NOTIFY_SOCKET", ""))
 
     def ready(self, status: str) -> bool:
         """Tell that the agent samples."""
@@ -42,16 +40,6 @@ class ServiceNotify:
         except OSError:  # it is busy or away; sampling goes on, and the next message may arrive
             return False
         return True
-
-
-def watchdog_interval_s(environment: Mapping[str, str] = os.environ) -> float | None:
-    """Return how long the service manager lets this process be silent; None: for ever."""
-    told, process = environment.get("WATCHDOG_USEC", ""), environment.get("WATCHDOG_PID", "")
-    if not (told.isascii() and told.isdigit() and int(told) > 0):
-        return None
-    if process and process != str(os.getpid()):  # meant for another process that we came from
-        return None
-    return int(told) / 1e6
 
 
 def _line(text: str) -> str:

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from spotwright_agent.service import ServiceNotify, watchdog_interval_s
+from spotwright_agent.service import ServiceNotify
 
 
 @pytest.fixture(params=["a file", "an abstract name"])
@@ -60,28 +60,6 @@ def test_a_service_manager_that_does_not_listen_is_not_waited_for(tmp_path: Path
 
 
 def test_outside_systemd_nothing_is_sent_and_nothing_fails() -> None:
-    service = ServiceNotify.from_environment({"WATCHDOG_USEC": "30000000"})
+    service = ServiceNotify.from_environment({})
 
-    assert service.watchdog_s is None
     assert not any([service.ready(""), service.alive(), service.stopping()])
-
-
-@pytest.mark.parametrize(
-    ("environment", "expected_s"),
-    [
-        ({"WATCHDOG_USEC": "30000000"}, 30.0),
-        ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": str(os.getpid())}, 30.0),
-        ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}, None),
-        ({"WATCHDOG_USEC": "0"}, None),
-        ({"WATCHDOG_USEC": "-5"}, None),
-        ({"WATCHDOG_USEC": "soon"}, None),
-        ({"WATCHDOG_USEC": "\u0663"}, None),
-        ({}, None),
-    ],
-)
-def test_the_watchdog_counts_only_when_it_is_for_this_process(
-    environment: dict[str, str], expected_s: float | None
-) -> None:
-    assert watchdog_interval_s(environment) == expected_s
-    told = ServiceNotify.from_environment(environment | {"NOTIFY_SOCKET": "/nowhere"})
-    assert told.watchdog_s == expected_s

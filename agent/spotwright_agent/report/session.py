@@ -192,9 +192,10 @@ class Reporter:
         if stream is None:
             if certificate != self._tried:
                 self._next_try_s = min(self._next_try_s, now_s)
-        elif self._renewal is None and stream.welcome is not None:  # else one is on its way
-            if (certificate, self._facts()) != (stream.certificate, stream.facts):
-                self._renewal = self._opened()
+            return
+        on_its_way = self._renewal is not None or stream.welcome is None
+        if not on_its_way and (certificate, self._facts()) != (stream.certificate, stream.facts):
+            self._renewal = self._opened()
 
     # The session
 

@@ -96,6 +96,7 @@ class Running:
     spool: Spool
     reporter: Reporter
     commands: list[Command]
+    facts: AgentFacts  # as told in the next session
 
     def until_all_acked(self) -> None:
         until(
@@ -125,15 +126,17 @@ def reporting(
         spool,
         address=address,
         tls=tls,
-        facts=lambda: AgentFacts(agent_id=agent_id, agent_version="test"),
+        facts=lambda: running.facts,
         on_command=commands.append,
         patience=patience,
     )
+    facts = AgentFacts(agent_id=agent_id, agent_version="test")
+    running = Running(outbox, spool, reporter, commands, facts)
     stopping = threading.Event()
     thread = threading.Thread(target=reporter.run, args=(stopping,))
     thread.start()
     try:
-        yield Running(outbox, spool, reporter, commands)
+        yield running
     finally:
         stopping.set()
         thread.join(PATIENCE_S)

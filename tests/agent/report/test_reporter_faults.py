@@ -1,14 +1,18 @@
 """The reporter and daemons that misbehave: servers of the wire contract that follow a script."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import grpc
+import pytest
 from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.message import Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
@@ -26,13 +30,17 @@ Script = Callable[[int, Iterator[v1.SessionRequest], Any], Iterator[v1.SessionRe
 class _Scripted(TelemetryServiceServicer):
     def __init__(self, script: Script) -> None:
         self._script, self.count = script, 0
+        self.before_welcome: Callable[[int], None] | None = None
 
     def Session(self, request_iterator: Any, context: Any) -> Iterator[v1.SessionResponse]:  # noqa: N802
         self.count += 1
+        number = self.count
         next(request_iterator)
+        if self.before_welcome is not None:
+            self.before_welcome(number)
         welcome = v1.Welcome(max_unacked_batches=4, sampling=v1.Sampling(interval_s=1, batch_s=1))
         yield v1.SessionResponse(welcome=welcome)
-        yield from self._script(self.count, request_iterator, context)
+        yield from self._script(number, request_iterator, context)
 
 
 @contextmanager
@@ -46,6 +54,12 @@ def _scripted(script: Script) -> Iterator[tuple[str, _Scripted]]:
             yield f"127.0.0.1:{port}", servicer
         finally:
             server.stop(0).wait()
+
+
+def _abort(context: Any, code: int, detail: Message) -> None:
+    packed = AnyMessage()
+    packed.Pack(detail)
+    context.abort_with_status(rpc_status.to_status(status_pb2.Status(code=code, details=[packed])))
 
 
 def _ack(sequence: int) -> v1.SessionResponse:
@@ -86,10 +100,7 @@ def test_a_batch_that_the_store_refuses_is_left_out(tmp_path: Path) -> None:
                 info = error_details_pb2.ErrorInfo(
                     reason="BATCH_REFUSED", metadata={"sequence": str(sequence)}
                 )
-                detail = AnyMessage()
-                detail.Pack(info)
-                status = status_pb2.Status(code=code_pb2.INVALID_ARGUMENT, details=[detail])
-                context.abort_with_status(rpc_status.to_status(status))
+                _abort(context, code_pb2.INVALID_ARGUMENT, info)
             told[sequence] = request.batch.dropped_sample_count
             yield _ack(sequence)
 
@@ -108,10 +119,7 @@ def test_a_daemon_that_asks_for_time_is_given_it(tmp_path: Path) -> None:
         next(requests)
         info = error_details_pb2.RetryInfo()
         info.retry_delay.FromSeconds(40)
-        detail = AnyMessage()
-        detail.Pack(info)
-        status = status_pb2.Status(code=code_pb2.RESOURCE_EXHAUSTED, details=[detail])
-        context.abort_with_status(rpc_status.to_status(status))
+        _abort(context, code_pb2.RESOURCE_EXHAUSTED, info)
         yield _ack(1)
 
     with _scripted(script) as (address, servicer), reporting(tmp_path, address) as running:
@@ -120,3 +128,36 @@ def test_a_daemon_that_asks_for_time_is_given_it(tmp_path: Path) -> None:
         running.outbox.add_sample(sample(2))
         threading.Event().wait(3)
         assert servicer.count == 1
+
+
+def test_a_renewal_that_is_welcomed_after_the_older_session_ended_is_no_rival(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    replaced, ended = threading.Event(), threading.Event()
+
+    def script(number: int, requests: Any, context: Any) -> Iterator[v1.SessionResponse]:
+        if number == 1:
+            replaced.wait(30)
+            context.add_callback(ended.set)
+            _abort(
+                context, code_pb2.ABORTED, error_details_pb2.ErrorInfo(reason="SESSION_REPLACED")
+            )
+        for request in requests:
+            yield _ack(request.batch.sequence)
+
+    def slow_welcome(number: int) -> None:
+        if number == 2:
+            replaced.set()
+            ended.wait(30)
+            time.sleep(0.5)  # the agent hears of the older session's end first
+
+    with _scripted(script) as (address, servicer):
+        servicer.before_welcome = slow_welcome
+        with reporting(tmp_path, address, patience=Patience(look_s=0.1)) as running:
+            running.until_connected()
+            running.facts = replace(running.facts, job_id="another")
+            until(lambda: running.reporter.figures().session_count == 2, "the renewal is welcome")
+            running.outbox.add_sample(sample(1))
+            running.until_all_acked()
+        assert servicer.count == 2
+    assert "another agent" not in caplog.text

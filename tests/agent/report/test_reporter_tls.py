@@ -48,7 +48,9 @@ def _stored(daemon: DaemonProcess, tls: Path) -> list[int]:
     return stored("", channel=grpc.secure_channel(daemon.address, credentials))
 
 
-def test_certificates_renewed_on_both_sides_lose_nothing(tmp_path: Path) -> None:
+def test_certificates_renewed_on_both_sides_lose_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     tls = _folder(tmp_path)
     with (
         running_daemon(tmp_path, "--tls-dir", str(tls)) as daemon,
@@ -72,6 +74,7 @@ def test_certificates_renewed_on_both_sides_lose_nothing(tmp_path: Path) -> None
         assert running.reporter.figures().last_error == ""
 
         assert _stored(daemon, tls) == list(range(1, 301))
+    assert "another agent" not in caplog.text
 
 
 def test_a_certificate_that_has_ended_is_told_and_its_renewal_noticed(tmp_path: Path) -> None:
@@ -93,3 +96,21 @@ def test_a_certificate_that_has_ended_is_told_and_its_renewal_noticed(tmp_path: 
         running.until_connected()
         running.until_all_acked()
         assert _stored(daemon, tls) == [1]
+
+
+def test_a_renewed_certificate_is_tried_until_the_daemon_takes_it(tmp_path: Path) -> None:
+    tls = _folder(tmp_path)
+    own = _own(tls)
+    with (
+        running_daemon(tmp_path, "--tls-dir", str(tls)) as daemon,
+        reporting(tmp_path, daemon.address, tls=own, patience=_OFTEN) as running,
+    ):
+        running.until_connected()
+        key = own.key.read_bytes()
+        own.key.unlink()  # a renewal that is half done
+        until(lambda: running.reporter.figures().last_error, "the renewal failed")
+        own.certificate.touch()
+        good = own.key.with_suffix(".old")
+        good.write_bytes(key)
+        good.rename(own.key)
+        until(lambda: running.reporter.figures().session_count == 2, "the new certificate")
