@@ -156,6 +156,20 @@ def test_the_picture_fits_the_terminal_however_many_agents_there_are() -> None:
     assert shown[-1].endswith("lost the daemon")
 
 
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_in_a_narrow_terminal_what_one_watches_for_is_whole(width: int) -> None:
+    console = Console(file=StringIO(), width=width, height=30)
+    sink = LiveSink(console)
+    sink.take_agents([agent_from_proto(busy_agent(f"i-0123456789abcdef{i}")) for i in range(3)])
+
+    console.print(sink.picture(after(60)))
+
+    out = console.file
+    assert isinstance(out, StringIO)
+    for whole in ("i-0123456789abcdef2", "62%", "1.00 / 0.50", "1.50 / 0.50", "500 ms", "hint"):
+        assert whole in out.getvalue()
+
+
 def test_the_picture_of_a_job_has_its_latest_events() -> None:
     console = Console(file=StringIO(), width=200, height=30)
     sink = LiveSink(console)

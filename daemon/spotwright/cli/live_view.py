@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 _DRAW_EVERY_S = 1.0
 _EVENTS = 8
 _OTHER_LINES = 10  # headings, the job, a word about the connection
+_COLUMN_GAP = 3
+# What is left out first where the terminal is narrow; the rest is what one watches for.
+_EXPENDABLE = (
+    *("controller", "created (UTC)", "clock skew>", "job", "GPU memory>", "GPUs>", "last seen>"),
+    "type",
+)
 
 
 class LiveSink:
@@ -85,10 +91,29 @@ class LiveSink:
         room = max(3, (self._console.height - _OTHER_LINES) // 2)
         shown = rows if len(rows) <= room else rows[: room - 1]
         count = f"{len(rows)}, {len(shown)} of them here" if len(shown) < len(rows) else len(rows)
+        columns, shown = _fitting(columns, shown, width=self._console.width)
         table = Table(title=f"{title}: {count}", title_justify="left", box=box.SIMPLE_HEAD)
-        for column in columns:
-            justify = "right" if column.endswith(">") else "left"
-            table.add_column(column.removesuffix(">"), justify=justify)  # type: ignore[arg-type]
+        for column, width in zip(columns, _widths(columns, shown), strict=True):
+            justify: JustifyMethod = "right" if column.endswith(">") else "left"
+            table.add_column(column.removesuffix(">"), justify=justify, min_width=width)
         for row in shown:
             table.add_row(*row)
         return table
+
+
+def _fitting(
+    columns: Sequence[str], rows: Sequence[tuple[str, ...]], *, width: int
+) -> tuple[Sequence[str], Sequence[tuple[str, ...]]]:
+    """Leave columns out, those first that matter least, until the rest is readable."""
+    kept, widths = list(range(len(columns))), _widths(columns, rows)
+    for name in _EXPENDABLE:
+        if sum(widths[i] + _COLUMN_GAP for i in kept) <= width:
+            break
+        kept = [i for i in kept if columns[i] != name or i == 0]
+    return [columns[i] for i in kept], [tuple(row[i] for i in kept) for row in rows]
+
+
+def _widths(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> list[int]:
+    """Return what each column needs at least: its cells whole, its heading word by word."""
+    headings = [name.removesuffix(">").split() for name in columns]
+    return [max(map(len, [*words, *(row[i] for row in rows)])) for i, words in enumerate(headings)]
