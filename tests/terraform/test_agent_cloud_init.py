@@ -20,6 +20,7 @@ VALUES = {
     "package": "spotwright==0.1.0",
     "tls_fetch_command": 'cp /keys/x "$SPOTWRIGHT_TLS_DIR/agents/"',
 }
+INSTALLER = "/etc/systemd/system/spotwright-agent-install.service"
 HOSTILE = [
     '"', "'", "a\nruncmd: [evil]", '"]\n  - path: /etc/passwd', "${file(1)}", "%{ if true }", "\\",
     "\\n", "<>&", "é\U0001f600", "\u2028", "#", ": ", "\ttab", "a\r\nb", "$(touch x)", "`x`",
@@ -48,7 +49,9 @@ def render(folder: Path, values: dict[str, str]) -> str:
 def files_of(text: str) -> dict[str, dict[str, Any]]:
     document = yaml.safe_load(text)
     assert set(document) == {"write_files", "runcmd"}
-    assert document["runcmd"] == [["/opt/spotwright/boot/install-agent"]]
+    (command,) = document["runcmd"]
+    assert command[:2] == ["systemctl", "enable"]
+    assert {"--now", "--no-block", Path(INSTALLER).name} <= set(command)
     return {file["path"]: file for file in document["write_files"]}
 
 
@@ -66,7 +69,7 @@ def test_settings_authority_and_scripts_are_written(tmp_path: Path) -> None:
     fetch = files["/opt/spotwright/boot/fetch-tls"]
     assert fetch["content"].splitlines()[-1] == VALUES["tls_fetch_command"]
     assert fetch["permissions"] == "0700"
-    assert len(files) == 5
+    assert len(files) == 6
 
 
 @pytest.mark.parametrize("name", sorted(VALUES))
@@ -84,7 +87,7 @@ def test_no_value_can_break_out_of_its_place(tmp_path: Path, name: str) -> None:
         "tls_fetch_command": files["/opt/spotwright/boot/fetch-tls"]["content"][18:-1],
     }
     assert found == VALUES | {name: value}
-    assert len(files) == 5
+    assert len(files) == 6
 
 
 class Host:
@@ -147,11 +150,33 @@ def test_a_host_that_boots_fetches_its_certificate_and_installs_the_agent(tmp_pa
     assert not Path(agent.split("|")[3]).exists()  # the key is not left behind
 
 
-def test_a_host_without_a_certificate_gives_up_and_says_so(tmp_path: Path) -> None:
-    host = Host(tmp_path, VALUES | {"tls_fetch_command": "exit 3"})
+def test_a_host_whose_certificate_comes_late_is_installed_at_a_later_try(tmp_path: Path) -> None:
+    host = Host(tmp_path, VALUES | {"tls_fetch_command": f"test -e {tmp_path}/issued"})
+    installed = host.root / "opt/spotwright/boot/installed"
 
-    done = host.boot()
+    early = host.boot()
 
-    assert done.returncode == 1
-    assert "no certificate for i-0abc after 10 tries" in done.stderr
-    assert host.log.read_text().splitlines() == ["sleep|6|"] * 9
+    assert early.returncode == 1
+    assert "no certificate for i-0abc yet" in early.stderr
+    assert not host.log.exists()  # no package is fetched in vain
+    assert not installed.exists()
+
+    (tmp_path / "issued").touch()
+
+    assert host.boot().returncode == 0
+    assert "spotwright-agent|install|" in host.log.read_text()
+    assert installed.exists()
+
+
+def test_systemd_tries_again_until_the_agent_is_installed(tmp_path: Path) -> None:
+    tool = require_tool("systemd-analyze")
+    host = Host(tmp_path, VALUES)
+    unit = host.root / INSTALLER[1:]
+
+    done = subprocess.run([tool, "verify", unit], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    keys = dict(line.split("=", 1) for line in unit.read_text().splitlines() if "=" in line)
+    assert keys["Restart"] == "on-failure"
+    assert keys["StartLimitIntervalSec"] == "0"  # never gives up
+    assert keys["ConditionPathExists"] == f"!{host.root}/opt/spotwright/boot/installed"
