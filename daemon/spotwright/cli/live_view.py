@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _DRAW_EVERY_S = 1.0
 _EVENTS = 8
-_OTHER_LINES = 10  # headings, the job, a word about the connection
-_COLUMN_GAP = 3
+_OTHER_LINES = 12  # headings of two lines, the job, a word about the connection
+_COLUMN_GAP, _EDGE = 3, 1
 # What is left out first where the terminal is narrow; the rest is what one watches for.
 _EXPENDABLE = (
     *("controller", "created (UTC)", "clock skew>", "job", "GPU memory>", "GPUs>", "last seen>"),
@@ -91,11 +91,12 @@ class LiveSink:
         room = max(3, (self._console.height - _OTHER_LINES) // 2)
         shown = rows if len(rows) <= room else rows[: room - 1]
         count = f"{len(rows)}, {len(shown)} of them here" if len(shown) < len(rows) else len(rows)
-        columns, shown = _fitting(columns, shown, width=self._console.width)
+        columns, shown = _fitting(columns, shown, width=self._console.width - _EDGE)
         table = Table(title=f"{title}: {count}", title_justify="left", box=box.SIMPLE_HEAD)
-        for column, width in zip(columns, _widths(columns, shown), strict=True):
+        widths = _widths(columns, shown)
+        for column, width in zip(columns, widths, strict=True):
             justify: JustifyMethod = "right" if column.endswith(">") else "left"
-            table.add_column(column.removesuffix(">"), justify=justify, min_width=width)
+            table.add_column(column.removesuffix(">"), justify=justify, width=width)
         for row in shown:
             table.add_row(*row)
         return table
