@@ -1,6 +1,7 @@
 """`spotwright status`, against a daemon on loopback."""
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -88,3 +89,12 @@ def test_what_cannot_be_read_on_a_host_is_told_below_the_table() -> None:
         done = spotwright_here("status", "--daemon", daemon.address)
 
     assert "gpu-7: gpu: GPU 3 is lost" in done.stdout.splitlines()
+
+
+def test_a_step_that_was_the_last_for_long_has_its_age() -> None:
+    agent = busy_agent("gpu-7")
+    agent.latest_step.time_unix_ms = int((time.time() - 600) * 1000)
+    with SmallDaemon(agent) as daemon:
+        done = spotwright_here("status", "--daemon", daemon.address)
+
+    assert "500 ms, 10.0 min ago" in done.stdout

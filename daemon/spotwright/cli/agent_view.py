@@ -14,6 +14,8 @@ AGENT_COLUMNS = (
     *("PCIe rx/tx GB/s>", "net rx/tx Gbit/s>", "step>", "notice"),
 )
 
+_OLD_STEP_S = 60.0  # a batch is sent every few seconds
+
 
 def agent_json(agent: "AgentStatus") -> dict[str, Any]:
     """Return an agent as JSON; what is not known is null."""
@@ -41,7 +43,7 @@ def agent_row(agent: "AgentStatus", now: datetime) -> tuple[str, ...]:
         "-" if memory_bytes is None else format_bytes(memory_bytes),
         _pair(agent.pcie_rx_mbps, agent.pcie_tx_mbps, mbps_per_unit=8000.0),
         _pair(agent.network_rx_mbps, agent.network_tx_mbps, mbps_per_unit=1000.0),
-        "-" if agent.step_s is None else format_duration(agent.step_s),
+        _step_text(agent, now),
         notice_text(agent, now),
     )
 
@@ -59,6 +61,16 @@ def notice_text(agent: "AgentStatus", now: datetime) -> str:
         return agent.notice
     left_s = (agent.notice_deadline - now).total_seconds()
     return f"{agent.notice} in {format_duration(left_s)}" if left_s > 0 else f"{agent.notice} due"
+
+
+def _step_text(agent: "AgentStatus", now: datetime) -> str:
+    """Return the latest step, and how old it is where training seems to have stopped."""
+    if agent.step_s is None:
+        return "-"
+    told = format_duration(agent.step_s)
+    age_s = 0.0 if agent.step_time is None else (now - agent.step_time).total_seconds()
+    is_old = age_s > max(_OLD_STEP_S, 10 * agent.step_s)
+    return f"{told}, {format_duration(age_s)} ago" if is_old else told
 
 
 def _seen_text(agent: "AgentStatus", now: datetime) -> str:

@@ -46,6 +46,7 @@ class AgentStatus:
     notice_deadline: datetime | None
     faults: tuple[str, ...]
     data_wait_s: float | None = None  # of the latest step
+    step_time: datetime | None = None  # its end
     disk_read_mbps: float | None = None
     latest_probe: NetworkProbe | None = None  # that had a result
     failed_probe: NetworkProbe | None = None  # the latest that had none
@@ -171,6 +172,9 @@ def agent_from_proto(agent: telemetry_pb2.Agent) -> AgentStatus:
         if notice.HasField("deadline_unix_ms")
         else None,
         faults=tuple(f"{fault.collector}: {fault.problem}" for fault in agent.faults),
+        step_time=_from_unix_ms(agent.latest_step.time_unix_ms)
+        if agent.latest_step.time_unix_ms
+        else None,
         data_wait_s=agent.latest_step.data_wait_s
         if agent.latest_step.HasField("data_wait_s")
         else None,

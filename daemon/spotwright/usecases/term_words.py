@@ -15,6 +15,7 @@ _NAMES = {
     "input_stall": "input",
 }
 _SHOWN_HOSTS = 3
+_LEAST_RATE = 0.01  # below it digits say nothing
 _LARGEST_RATIO = 100.0  # beyond it a ratio says less than the seconds
 
 
@@ -52,5 +53,9 @@ def _rates(term: LiveTerm) -> str:
         return ""
     # As `status` shows them: networks in bits, links to GPUs in bytes.
     unit, mbps = ("Gbit/s", 1e3) if term.term == "network" else ("GB/s", 8e3)
-    planned, measured = (f"{rate / mbps:.3g}" for rate in (term.planned_mbps, term.measured_mbps))
+    planned, measured = (_rate(rate / mbps) for rate in (term.planned_mbps, term.measured_mbps))
     return f"; plan assumed {planned} {unit}, measured {measured}"
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:.3g}" if rate >= _LEAST_RATE else f"less than {_LEAST_RATE:g}"
