@@ -205,12 +205,13 @@ class StepReporter:
 
     def _hear(self, found: TrainingWarning) -> None:
         """Keep what is new; the same comes from the socket and from a file."""
-        if found in (self._standing, self._request):
+        is_withdrawal = found.kind == "withdrawn"
+        if found in (self._standing, self._request) or (is_withdrawal and not self._standing):
             return
         if found.kind == "checkpoint":
             self._request = found
         else:
-            self._standing = None if found.kind == "withdrawn" else found
+            self._standing = None if is_withdrawal else found
         self._latest = found
 
     def _wait_for_answer(self, timeout_s: float) -> None:

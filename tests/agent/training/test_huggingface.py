@@ -118,9 +118,10 @@ def test_what_breaks_in_the_callback_is_told_and_not_raised(path: Path, callback
 def test_a_hint_that_was_withdrawn_saves_nothing(
     path: Path, tmp_path: Path, callback_of: Any
 ) -> None:
-    with listening_agent(path, standing=b'{"kind":"withdrawn"}'):
+    with listening_agent(path, standing=b'{"kind":"hint"}') as agent:
         reporter = StepReporter(str(path))
         assert reporter.wait_for_warning(20) is not None
+        agent.socket.send(b'{"kind":"withdrawn"}')
         train(tmp_path, callback_of(reporter))
         reporter.close()
 

@@ -310,6 +310,22 @@ def test_the_file_beside_the_socket_warns_where_no_answer_can_come(path: Path) -
     reporter.close()
 
 
+def test_what_comes_both_ways_is_one_warning(path: Path) -> None:
+    notice = path.with_name("notice.json")
+    with listening_agent(path) as agent:
+        reporter = StepReporter(str(path))
+        wait_for(lambda: bool(agent.socket.pids()))
+        for document in (hint(100), b'{"kind":"withdrawn"}', hint(200)):
+            kind = json.loads(document)["kind"]
+            notice.unlink() if kind == "withdrawn" else notice.write_bytes(document)
+            found = reporter.wait_for_warning(20)
+            assert found is not None
+            assert found.kind == kind
+            agent.socket.send(document)
+            assert reporter.wait_for_warning(0.05) is None
+        reporter.close()
+
+
 def test_importing_the_reporter_imports_neither_torch_nor_grpc() -> None:
     code = "import sys, spotwright_agent.training; print({'torch', 'grpc'} & set(sys.modules))"
     told = subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60)
