@@ -32,10 +32,10 @@ class _Family(NamedTuple):
 # Not named as what the daemon tells of its agents, which would be counted twice in a sum.
 FAMILIES: Mapping[str, _Family] = {
     "sample_lag_seconds": _Family("gauge", "How much later than planned the latest sample was."),
-    "spool_bytes": _Family("gauge", "Disk that unacknowledged telemetry takes."),
+    "spool_bytes": _Family("gauge", "Unacknowledged telemetry, on disk and in memory."),
     "batches_sent_total": _Family("counter", "Batches sent to the daemon."),
     "batches_acked_total": _Family("counter", "Batches that the daemon has stored."),
-    "spool_dropped_samples_total": _Family("counter", "Samples lost from the spool, in this boot."),
+    "spool_dropped_samples_total": _Family("counter", "Samples lost since this process began."),
     "session_connected": _Family("gauge", "1: a session with the daemon is open."),
     "collector_fault": _Family("gauge", "1: a collector cannot read all it should.", "collector"),
     "notice_standing": _Family("gauge", "1: the cloud said that it takes the host away."),
