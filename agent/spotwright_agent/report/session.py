@@ -21,7 +21,7 @@ from spotwright_agent.report.messages import command_from_proto, sampling_from_p
 from spotwright_agent.report.outbox import Outbox
 from spotwright_agent.report.spool import Spool
 from spotwright_agent.report.statuses import SessionEnd
-from spotwright_agent.report.stream import Stream
+from spotwright_agent.report.stream import SessionStream
 from spotwright_agent.tls_files import TlsFiles
 
 _log = logging.getLogger(__name__)
@@ -31,11 +31,11 @@ _DRAIN_S = 30.0
 _CLASH_S = 120.0  # a session that lasts so long has no rival
 _CLASH = "another agent reports under the same name; give each host a name and certificate"
 
-_Event = tuple[Stream, v1.SessionResponse | SessionEnd] | None
+_Event = tuple[SessionStream, v1.SessionResponse | SessionEnd] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class SessionPatience:
     """How long an answer may take before another session is tried, and how often to look."""
 
     welcome_s: float = 20.0
@@ -72,7 +72,7 @@ class Reporter:
         tls: TlsFiles | None,
         facts: Callable[[], AgentFacts],
         on_command: Callable[[Command], None],
-        patience: Patience | None = None,
+        patience: SessionPatience | None = None,
     ) -> None:
         """Prepare to report; `facts` and `on_command` run in its thread and must not block.
 
@@ -82,12 +82,12 @@ class Reporter:
         check_address(address, tls=tls)
         self._outbox, self._spool, self._address, self._tls = outbox, spool, address, tls
         self._facts, self._on_command = facts, on_command
-        self._patience = patience or Patience()
+        self._patience = patience or SessionPatience()
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         self._backoff = Backoff()
         self._certificates = CertificateWatch(tls)
-        self._stream: Stream | None = None
-        self._renewal: Stream | None = None  # takes over when it is welcomed
+        self._stream: SessionStream | None = None
+        self._renewal: SessionStream | None = None  # takes over when it is welcomed
         self._renewal_problem = ""
         self._tried: CertificateState = ()  # the files of the latest try
         self._next_try_s: float = 0.0
@@ -199,24 +199,25 @@ class Reporter:
 
     # The session
 
-    def _opened(self) -> Stream | None:
+    def _opened(self) -> SessionStream | None:
         self._tried = self._certificates.state()  # before the files are read
         try:
             channel = open_channel(self._address, tls=self._tls)
         except ChannelFilesError as error:
             self._wait_after(SessionEnd("UNAVAILABLE", str(error)))
             return None
-        stream = Stream(channel, self._facts(), boot_id=self._spool.boot_id, heard=self._heard)
+        boot_id = self._spool.boot_id
+        stream = SessionStream(channel, self._facts(), boot_id=boot_id, heard=self._heard)
         stream.certificate = self._tried
         return stream
 
-    def _heard(self, stream: Stream, what: v1.SessionResponse | SessionEnd) -> None:
+    def _heard(self, stream: SessionStream, what: v1.SessionResponse | SessionEnd) -> None:
         self._events.put((stream, what))
 
     def _is_welcome(self) -> bool:
         return self._stream is not None and self._stream.welcome is not None
 
-    def _hear(self, stream: Stream, what: v1.SessionResponse | SessionEnd) -> None:
+    def _hear(self, stream: SessionStream, what: v1.SessionResponse | SessionEnd) -> None:
         if stream is not self._stream and stream is not self._renewal:
             return  # of a session that was left
         if isinstance(what, SessionEnd):
@@ -232,7 +233,7 @@ class Reporter:
         elif what.HasField("command"):
             self._commanded(stream, what.command)
 
-    def _welcomed(self, stream: Stream, welcome: v1.Welcome) -> None:
+    def _welcomed(self, stream: SessionStream, welcome: v1.Welcome) -> None:
         if stream is self._renewal and self._stream is not None:
             self._stream.close()
             _log.info("certificate or facts changed; another session took over")
@@ -250,7 +251,7 @@ class Reporter:
             self._outbox.set_batch_s(sampling.batch_s)
             self._tell(sampling)
 
-    def _commanded(self, stream: Stream, message: v1.Command) -> None:
+    def _commanded(self, stream: SessionStream, message: v1.Command) -> None:
         if message.HasField("drain"):
             self._cut()
             stream.draining_until_s = time.monotonic() + _DRAIN_S
@@ -304,7 +305,7 @@ class Reporter:
                 message = f"no answer for {stream.silent_s:.0f} s"
                 self._ended(stream, SessionEnd("DEADLINE_EXCEEDED", message))
 
-    def _ended(self, stream: Stream, end: SessionEnd) -> None:
+    def _ended(self, stream: SessionStream, end: SessionEnd) -> None:
         stream.close()
         if stream is self._renewal:  # the older one goes on, and another try comes
             self._renewal = None
@@ -322,7 +323,7 @@ class Reporter:
         elif self._stream is None:
             self._wait_after(end)
 
-    def _refused(self, stream: Stream, end: SessionEnd) -> None:
+    def _refused(self, stream: SessionStream, end: SessionEnd) -> None:
         """Leave out a batch that the daemon does not take; where it names none, look for it."""
         sequence = end.sequence
         if sequence is None and self._one_by_one and stream.unacked:

@@ -22,10 +22,10 @@ from spotwright_agent.report.messages import facts_to_proto
 from spotwright_agent.report.spool_file import Spooled
 from spotwright_agent.report.statuses import SessionEnd, end_of
 
-Heard = Callable[["Stream", v1.SessionResponse | SessionEnd], None]
+Heard = Callable[["SessionStream", v1.SessionResponse | SessionEnd], None]
 
 
-class Stream:
+class SessionStream:
     """A session as far as it is known here. `heard` is called in another thread."""
 
     def __init__(self, channel: Any, facts: AgentFacts, *, boot_id: str, heard: Heard) -> None:

@@ -17,7 +17,7 @@ from spotwright_agent.report.clock import Clock, ClockStamp
 from spotwright_agent.report.facts import AgentFacts
 from spotwright_agent.report.outbox import Outbox
 from spotwright_agent.report.parcels import Parcel, ParcelKind
-from spotwright_agent.report.session import Patience, Reporter
+from spotwright_agent.report.session import Reporter, SessionPatience
 from spotwright_agent.report.spool import Spool, SpoolLimits
 from spotwright_agent.tls_files import TlsFiles
 
@@ -115,7 +115,7 @@ def reporting(
     *,
     agent_id: str = "gpu-7",
     tls: TlsFiles | None = None,
-    patience: Patience | None = None,
+    patience: SessionPatience | None = None,
     clock: Clock | None = None,
 ) -> Iterator[Running]:
     """Run a reporter in its thread and stop it."""

@@ -21,8 +21,17 @@ from spotwright.v1.telemetry_pb2_grpc import (
     TelemetryServiceServicer,
     add_TelemetryServiceServicer_to_server,
 )
-from spotwright_agent.report.session import Patience
-from tests.agent.report.reporting import reporting, sample, until
+from spotwright_agent.report.session import SessionPatience
+from spotwright_agent.report.spool import Spool
+from tests.agent.report.reporting import (
+    LIMITS,
+    SetClock,
+    notice,
+    parcel,
+    reporting,
+    sample,
+    until,
+)
 
 Script = Callable[[int, Iterator[v1.SessionRequest], Any], Iterator[v1.SessionResponse]]
 
@@ -30,12 +39,13 @@ Script = Callable[[int, Iterator[v1.SessionRequest], Any], Iterator[v1.SessionRe
 class _Scripted(TelemetryServiceServicer):
     def __init__(self, script: Script) -> None:
         self._script, self.count = script, 0
+        self.boot_ids: list[str] = []  # as told in each session
         self.before_welcome: Callable[[int], None] | None = None
 
     def Session(self, request_iterator: Any, context: Any) -> Iterator[v1.SessionResponse]:  # noqa: N802
         self.count += 1
         number = self.count
-        next(request_iterator)
+        self.boot_ids.append(next(request_iterator).hello.boot_id)
         if self.before_welcome is not None:
             self.before_welcome(number)
         welcome = v1.Welcome(max_unacked_batches=4, sampling=v1.Sampling(interval_s=1, batch_s=1))
@@ -78,7 +88,7 @@ def test_a_daemon_that_never_answers_is_left_for_a_new_session(tmp_path: Path) -
                 return
             yield _ack(request.batch.sequence)
 
-    patience = Patience(ack_s=0.5, notice_ack_s=0.5, welcome_s=5)
+    patience = SessionPatience(ack_s=0.5, notice_ack_s=0.5, welcome_s=5)
     with _scripted(script) as (address, servicer):
         with reporting(tmp_path, address, patience=patience) as running:
             running.outbox.add_sample(sample(1))
@@ -153,7 +163,7 @@ def test_a_renewal_that_is_welcomed_after_the_older_session_ended_is_no_rival(
 
     with _scripted(script) as (address, servicer):
         servicer.before_welcome = slow_welcome
-        with reporting(tmp_path, address, patience=Patience(look_s=0.1)) as running:
+        with reporting(tmp_path, address, patience=SessionPatience(look_s=0.1)) as running:
             running.until_connected()
             running.facts = replace(running.facts, job_id="another")
             until(lambda: running.reporter.figures().session_count == 2, "the renewal is welcome")
@@ -161,3 +171,42 @@ def test_a_renewal_that_is_welcomed_after_the_older_session_ended_is_no_rival(
             running.until_all_acked()
         assert servicer.count == 2
     assert "another agent" not in caplog.text
+
+
+def test_a_spool_that_comes_back_before_the_welcome_goes_on_in_its_own_stream(
+    tmp_path: Path,
+) -> None:
+    clock = SetClock()
+    state, away = tmp_path / "state", tmp_path / "away"
+    old = Spool(state / "spool.db", limits=LIMITS, clock=clock)
+    old.put(parcel(1, clock=clock))
+    assert old.number_next(notice=False) is not None
+    old.close()
+    state.rename(away)
+    state.write_text("not mounted yet")
+    samples: list[tuple[int, int]] = []  # session, and which
+
+    def script(number: int, requests: Any, context: Any) -> Iterator[v1.SessionResponse]:
+        for request in requests:
+            samples.extend((number, each.memory_used_bytes) for each in request.batch.samples)
+            yield _ack(request.batch.sequence)
+
+    with _scripted(script) as (address, servicer):
+        connected, back = threading.Event(), threading.Event()
+
+        def slow_welcome(number: int) -> None:
+            connected.set()
+            back.wait(30)
+
+        servicer.before_welcome = slow_welcome
+        with reporting(state, address, clock=clock) as running:
+            assert connected.wait(30)
+            state.unlink()
+            away.rename(state)
+            clock.since_boot_ms += 20_000
+            running.outbox.add_notice(notice())
+            until(lambda: running.spool.problem == "", "the spool is on disk")
+            back.set()
+            running.until_all_acked()
+        assert servicer.boot_ids[-1] == old.boot_id != servicer.boot_ids[0]
+        assert samples == [(servicer.count, 1)]

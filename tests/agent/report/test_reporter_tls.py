@@ -1,5 +1,6 @@
 """The reporter over TLS: certificates that are renewed, and one that has ended."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -8,13 +9,13 @@ import pytest
 
 from spotwright.adapters.tls.authority import CertificateKind, CertificateRequest
 from spotwright.adapters.tls.issue_files import init_folder, issue
-from spotwright_agent.report.session import Patience
+from spotwright_agent.report.session import SessionPatience
 from spotwright_agent.tls_files import TlsFiles
 from tests.agent.report.reporting import reporting, sample, stored, until
 from tests.cli.command import spotwright_here
 from tests.daemon_process import DaemonProcess, running_daemon
 
-_OFTEN = Patience(look_s=0.2)
+_OFTEN = SessionPatience(look_s=0.2)
 
 
 def _folder(tmp_path: Path) -> Path:
@@ -98,19 +99,22 @@ def test_a_certificate_that_has_ended_is_told_and_its_renewal_noticed(tmp_path: 
         assert _stored(daemon, tls) == [1]
 
 
-def test_a_renewed_certificate_is_tried_until_the_daemon_takes_it(tmp_path: Path) -> None:
+def test_a_renewed_certificate_is_tried_until_the_daemon_takes_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     tls = _folder(tmp_path)
-    own = _own(tls)
+    key = _own(tls).key
     with (
         running_daemon(tmp_path, "--tls-dir", str(tls)) as daemon,
-        reporting(tmp_path, daemon.address, tls=own, patience=_OFTEN) as running,
+        reporting(tmp_path, daemon.address, tls=_own(tls), patience=_OFTEN) as running,
     ):
         running.until_connected()
-        key = own.key.read_bytes()
-        own.key.unlink()  # a renewal that is half done
-        until(lambda: running.reporter.figures().last_error, "the renewal failed")
-        own.certificate.touch()
-        good = own.key.with_suffix(".old")
-        good.write_bytes(key)
-        good.rename(own.key)
-        until(lambda: running.reporter.figures().session_count == 2, "the new certificate")
+        good = key.read_bytes()
+        lines = good.splitlines(keepends=True)
+        key.write_bytes(b"".join([lines[0], lines[1][::-1], *lines[2:]]))
+        until(lambda: "the new session did not begin" in caplog.text, "it is refused")
+        was_ns = key.stat().st_mtime_ns
+        key.write_bytes(good)
+        os.utime(key, ns=(was_ns, was_ns))  # the files do not look as if they changed again
+        until(lambda: running.reporter.figures().session_count >= 2, "the session is renewed")
+        assert running.reporter.figures().connected
