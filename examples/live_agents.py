@@ -114,4 +114,7 @@ def _spotwright(*arguments: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -29,7 +29,7 @@ def signal_named(path: Path, number: int, *, besides: Collection[int]) -> dict[i
     """Signal the processes in a file; return by process why that failed, empty where it did not.
 
     Args:
-        path: the file, one process number a line; one that is not there names nobody.
+        path: the file, one process number a line; what else is in it is left alone.
         number: the signal.
         besides: processes to leave out.
 
@@ -46,21 +46,22 @@ def signal_named(path: Path, number: int, *, besides: Collection[int]) -> dict[i
 
 
 def _read(path: Path) -> _Named:
-    flags = (
-        os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW
-    )  # a pipe would hold us; a link may be to any
+    # A pipe would hold us, and a link may lead anywhere.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW
     with open(os.open(path, flags), "rb") as file:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
             raise ValueError(f"{path} is not a file")
         if about.st_mode & stat.S_IWOTH:
             raise ValueError(f"{path} can be written by everybody")
-        words = file.read(_MAX_BYTES).decode("ascii", "replace").split()
-    if any(not word.isdigit() or len(word) > 9 for word in words):
+        lines = file.read(_MAX_BYTES).decode("ascii", "replace").split("\n")
+    told = [line.strip() for line in lines if line.strip()]
+    pids = frozenset(int(line) for line in told if line.isdigit() and len(line) <= 9)
+    if told and not pids:
         raise ValueError(f"{path} must have one process number a line")
     age_s = time.time() - about.st_mtime
     written_s = time.clock_gettime(time.CLOCK_BOOTTIME) - age_s
-    return _Named(frozenset(map(int, words)), about.st_uid, written_s)
+    return _Named(pids, about.st_uid, written_s)
 
 
 def _signal(pid: int, number: int, named: _Named) -> str:

@@ -55,6 +55,7 @@ def _add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _run(options: argparse.Namespace) -> int:
     settings = settings_of(options)
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what it would say of sessions, we say
     from spotwright_agent.run import run  # noqa: PLC0415
 
     return run(settings, verbose=options.verbose)

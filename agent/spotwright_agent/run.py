@@ -65,6 +65,7 @@ class Agent:
         self._interval_s = 1.0
         self._sample_lag_s = 0.0
         self._old_notice_may_stand = True
+        self._logged: Mapping[str, str] = {}  # what cannot be read, as the log has it
         self._workers: list[Worker] = []
         self._outbox = Outbox()
         self._spool = Spool(settings.spool_path, limits=_spool_limits(settings))
@@ -156,6 +157,9 @@ class Agent:
     def _tell_faults(self) -> None:
         fine = dict.fromkeys((collector.name for collector in self._collectors), "")
         told = fine | dict(self._sampler.faults) | {"training socket": self._steps.problem}
+        for name in (name for name in told if told[name] != self._logged.get(name, "")):
+            _log.warning("%s: %s", name, told[name] or "fine again")
+        self._logged = told
         self._outbox.set_faults(told | {worker.name: worker.problem for worker in self._workers})
 
     def _standing(self) -> bytes | None:

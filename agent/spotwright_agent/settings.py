@@ -22,6 +22,8 @@ DEFAULT_FILE = Path("/etc/spotwright/agent.toml")
 _PREFIX = "SPOTWRIGHT_AGENT_"
 CLOUDS = ("auto", "aws", "gcp", "azure", "none")
 MARKETS = ("", "spot", "on-demand")
+_JOB_SIGNALS = {each.name for each in signal.Signals} - {"SIGKILL", "SIGSTOP"}
+_NOT_SETTINGS = {"socket"}  # SPOTWRIGHT_AGENT_SOCKET is for training processes
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
@@ -141,7 +143,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
         name: _value(name, text, where=variable)
         for variable, text in environment.items()
         if variable.startswith(_PREFIX)
-        and (name := variable.removeprefix(_PREFIX).lower()) in _KINDS
+        and (name := variable.removeprefix(_PREFIX).lower()) not in _NOT_SETTINGS
     }
 
 
@@ -149,7 +151,7 @@ def _value(name: str, value: Any, *, where: str) -> Any:
     kind = _KINDS.get(name)
     if kind is None:
         raise SettingsError(f"{where} has {name!r}, which is not a setting; see --help")
-    if kind is float:
+    if kind is float and not isinstance(value, bool):
         try:
             return float(value)
         except (TypeError, ValueError):
@@ -176,8 +178,13 @@ def _check(settings: Settings) -> None:
         raise SettingsError(f"cloud must be one of {', '.join(CLOUDS)}, got {settings.cloud!r}")
     if settings.market not in MARKETS:
         raise SettingsError(f"market must be spot or on-demand, got {settings.market!r}")
-    if settings.job_signal and settings.job_signal not in signal.Signals.__members__:
-        raise SettingsError(f"job_signal must be a name as SIGUSR1, got {settings.job_signal!r}")
+    if settings.job_signal and settings.job_signal not in _JOB_SIGNALS:
+        raise SettingsError(
+            f"job_signal must be one that training can handle, as SIGUSR1 or SIGTERM, "
+            f"got {settings.job_signal!r}"
+        )
+    if settings.metadata_url and not settings.metadata_url.startswith(("http://", "https://")):
+        raise SettingsError(f"metadata_url must begin with http://, got {settings.metadata_url!r}")
     for name in ("daemon", "probe_listen", "metrics"):
         _check_address(name, getattr(settings, name))
 

@@ -403,6 +403,17 @@ def test_pid_file_with_something_else_signals_nobody_in_it(
     assert job.wait(10) == signal.SIGUSR1
 
 
+def test_other_lines_of_a_pid_file_are_left_alone(
+    tmp_path: Path, heard: Heard, job: "subprocess.Popen[str]"
+) -> None:
+    pid_file = written(tmp_path / "job.pid", job.pid)
+    pid_file.write_text(f"# of the job\n-1\n{job.pid} x\n{job.pid}\n")
+
+    warning(tmp_path, heard, to=usr1(file=pid_file)).warn(notice())
+
+    assert job.wait(10) == signal.SIGUSR1
+
+
 def test_pid_file_that_is_a_pipe_does_not_hold_the_agent(tmp_path: Path, heard: Heard) -> None:
     os.mkfifo(tmp_path / "job.pid")
 

@@ -30,7 +30,12 @@ def test_numbers_are_read_from_the_file_and_from_the_environment(tmp_path: Path)
     assert (found.spool_max_mib, found.hint_s) == (64.0, 90.5)
 
 
-def test_other_variables_with_the_same_beginning_are_left_alone() -> None:
+def test_a_variable_that_is_no_setting_is_named() -> None:
+    with pytest.raises(SettingsError, match="SPOTWRIGHT_AGENT_FROB"):
+        read_settings(flags={}, environment={"SPOTWRIGHT_AGENT_FROB": "1"}, file=Path("/dev/null"))
+
+
+def test_variables_of_training_processes_are_left_alone() -> None:
     found = read_settings(
         flags={}, environment={"SPOTWRIGHT_AGENT_SOCKET": "/x", "HOME": "/"}, file=Path("/dev/null")
     )
@@ -57,6 +62,10 @@ def test_other_variables_with_the_same_beginning_are_left_alone() -> None:
         ('agent_id = "../x"', "agent_id"),
         ('agent_id = "gpu 7"', "agent_id"),
         ('job_signal = "USR1"', "SIGUSR1"),
+        ('job_signal = "SIGKILL"', "SIGUSR1"),
+        ('job_signal = "SIGSTOP"', "SIGUSR1"),
+        ('metadata_url = "ftp://x"', "http://"),
+        ("spool_max_mib = true", "spool_max_mib"),
         ("daemon = ", "TOML"),
     ],
 )

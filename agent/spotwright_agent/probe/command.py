@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
+from pathlib import Path
 
 from spotwright_agent.readings import ProbeResult
 from spotwright_agent.settings import SettingsError, read_settings
@@ -24,6 +25,7 @@ def add_probe_command(commands: "argparse._SubParsersAction[argparse.ArgumentPar
     parser.add_argument(
         "--max-mbps", type=float, default=100_000.0, metavar="N", help="no faster [100000]"
     )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings of the agent")
     parser.add_argument("--tls-dir", metavar="DIR", help="folder with ca.crt and agents/ID.crt")
     parser.add_argument("--agent-id", metavar="TEXT", help="name of this agent")
     parser.add_argument("--insecure", action="store_true", help="do without TLS off loopback")
@@ -36,8 +38,14 @@ def run_probe(options: argparse.Namespace) -> int:
     tls = _tls(options)
     if options.listen:
         return _listen(options.listen, tls, insecure=options.insecure)
+    from spotwright_agent.probe.errors import ProbeError  # noqa: PLC0415
     from spotwright_agent.probe.measure import measure  # noqa: PLC0415
+    from spotwright_agent.probe.terms import Terms  # noqa: PLC0415
 
+    try:
+        Terms(duration_s=options.seconds, max_mbps=options.max_mbps)
+    except ProbeError as error:
+        raise SettingsError(str(error)) from error
     found = measure(
         options.peer,
         duration_s=options.seconds,
@@ -59,7 +67,7 @@ def _tls(options: argparse.Namespace) -> TlsFiles | None:
     if options.insecure:
         return None
     flags = {"tls_dir": options.tls_dir, "agent_id": options.agent_id}
-    return read_settings(flags=flags).tls_files
+    return read_settings(flags=flags, file=options.config).tls_files
 
 
 def _listen(address: str, tls: TlsFiles | None, *, insecure: bool) -> int:

@@ -69,12 +69,14 @@ def measure(
         terms = Terms(duration_s=duration_s, max_mbps=max_mbps)
         place = resolve(peer)
         if tls is None and not insecure and not place.is_loopback:
-            raise ProbeError(f"without TLS only loopback is probed, and {place.host} is not")
+            raise ProbeError(
+                f"without TLS only loopback is probed, and {place.host} is not; set tls_dir, "
+                "or take it on yourself with --insecure"
+            )
         found = _Probe(place, terms=terms, stopping=stopping).run(tls)
     except (ProbeError, OSError, ValueError) as error:
-        told = (error.strerror if isinstance(error, OSError) else None) or str(error)
         return ProbeResult(
-            peer=peer, time_unix_ms=_now_unix_ms(), command_id=command_id, problem=told
+            peer=peer, time_unix_ms=_now_unix_ms(), command_id=command_id, problem=_told(error)
         )
     return ProbeResult(
         peer=peer,
@@ -180,6 +182,12 @@ class _Probe:
 
     def _patience(self, waits_for: str) -> Patience:
         return Patience(ANSWER_S, waits_for=waits_for, stopping=self._stopping)
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused: nobody answers probes there; see probe_listen in docs/agent.md"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def _now_unix_ms() -> int:
