@@ -14,6 +14,7 @@ from typing import Any
 
 from spotwright_agent.readings import CollectorError, GpuReading, HostSample
 from spotwright_agent.settings import Settings, SettingsError, add_setting_flags, settings_of
+from spotwright_agent.tls_files import pair_problem
 
 _PATIENCE_S = 10.0  # for a driver that may hang
 _CONNECT_S = 3.0
@@ -245,8 +246,9 @@ def _certificate(settings: Settings) -> dict[str, Any] | None:
         days = days_left(file)
     except CertificateUnreadableError as error:
         return {"file": str(file), "days_left": None, "problem": str(error)}
-    problem = "it has ended: the daemon refuses it" if days < 0 else None
-    return {"file": str(file), "days_left": round(days, 1), "problem": problem}
+    problem = "it has ended: the daemon refuses it" if days < 0 else ""
+    problem = problem or pair_problem(settings.tls_files, settings.name)
+    return {"file": str(file), "days_left": round(days, 1), "problem": problem or None}
 
 
 def _service() -> dict[str, Any]:

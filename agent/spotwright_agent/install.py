@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spotwright_agent.settings import DEFAULT_FILE, Settings, SettingsError, read_settings
-from spotwright_agent.tls_files import TlsFiles
+from spotwright_agent.tls_files import TlsFiles, pair_problem
 
 USER = "spotwright-agent"
 SERVICE = "spotwright-agent.service"
@@ -210,27 +210,12 @@ def _certificates(plan: InstallPlan, settings: Settings) -> dict[Path, bytes]:
     if settings.tls_files is None:
         raise InstallError(f"{plan.path(DEFAULT_FILE)} has no tls_dir: add it, or use --force")
     source = TlsFiles.of(plan.tls_from, settings.name)
-    _check_pair(source)
+    if problem := pair_problem(source, settings.name):
+        raise InstallError(problem)
     target = settings.tls_files
     pairs = ((target.authority, source.authority), (target.key, source.key),
              (target.certificate, source.certificate))  # fmt: skip
     return {to: path.read_bytes() for to, path in pairs}
-
-
-def _check_pair(files: TlsFiles) -> None:
-    import ssl  # noqa: PLC0415  only here
-
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    for path in (files.authority, files.certificate, files.key):
-        if not path.is_file():
-            raise InstallError(f"{path} is not there: `spotwright certs issue agent` makes it")
-    try:
-        context.load_verify_locations(files.authority)
-        context.load_cert_chain(files.certificate, files.key, password=lambda: b"")
-    except (ssl.SSLError, OSError) as error:
-        raise InstallError(
-            f"{files.certificate} and its key, or {files.authority}, cannot be used: {error}"
-        ) from error
 
 
 def _shipped(name: str) -> bytes:
