@@ -29,9 +29,7 @@ class GpuCollector:
 
     def __init__(self) -> None:
         self.problem = ""  # what was wrong in the latest read, though it had figures
-        self.names: tuple[
-            str, ...
-        ] = ()  # once NVML was open; a lost GPU keeps its own
+        self.names: tuple[str, ...] = ()  # once NVML was open; a lost GPU keeps its own
         self._devices: list[GpuDevice | None] | None = None  # None in it: lost
         self._lost: dict[int, str] = {}
         self._xids: XidWatch | None = None
