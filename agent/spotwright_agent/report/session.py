@@ -240,6 +240,7 @@ class Reporter:
         self._stream, self._renewal = stream, None
         self._renewal_problem = ""
         self._sessions += 1
+        _log.info("a session with %s is open", self._address)
         self._may_hurry = True
         stream.welcome, stream.sent = welcome, welcome.last_sequence
         stream.progress_s = time.monotonic()
