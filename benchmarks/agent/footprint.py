@@ -41,7 +41,7 @@ def print_footprint(*, quick: bool) -> None:
         ("RSS MB, 16 steps a second", f"{with_steps[0]:.1f}", *against(with_steps[0], _MEMORY_MB)),
         ("CPU %, 16 steps a second", f"{with_steps[1]:.2f}", *against(with_steps[1], _CPU_PERCENT)),
         (
-            "RSS MB, nvitop-exporter: GPUs only",
+            "RSS MB, nvitop-exporter, GPUs only",
             f"{rival[0]:.1f}",
             "-",
             _ratio(idle[0], rival[0]),

@@ -2,8 +2,8 @@
 
 import socket
 import tempfile
-import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from benchmarks.daemon.ingest_cases import against
 from benchmarks.planner.table import print_table
-from spotwright_agent.readings import StepReading
-from spotwright_agent.step_socket import StepSocket
 from spotwright_agent.training import StepReporter
+from tests.agent.agent_process import running_agent
+from tests.ports import stable_port
 
 CALLS, ROUNDS, LIMIT_MS = 1_000, 5, 20.0
 
@@ -35,13 +35,29 @@ def measure() -> list[Row]:
         absent = _row("agent absent", path)
         with _deaf(path):
             full = _row("its queue full", path)
-        steps: list[StepReading] = []
-        with _agent(path, steps.append) as agent:
-            present = _row("agent present", path)
+        metrics = f"127.0.0.1:{stable_port()}"
+        with running_agent(Path(folder), "--daemon", "127.0.0.1:1", "--metrics", metrics) as agent:
+            _wait_for(lambda: agent.socket_path.exists() and bool(_shown(metrics)))
+            present = _row("agent present", agent.socket_path)
             told = CALLS * ROUNDS - present.dropped
-            _wait_for(lambda: len(steps) + agent.dropped_count == told)
-    assert len(steps) + agent.dropped_count == told, "a step is told or counted, never lost"
+            _wait_for(lambda: _counted(metrics) == told)
+            assert _counted(metrics) == told, "a step is told or counted, never lost"
     return [present, absent, full]
+
+
+def _counted(address: str) -> float:
+    """Return the steps that an agent took, and those that it had to drop."""
+    wanted = ("spotwright_agent_steps_received_total ", "spotwright_agent_steps_dropped_total ")
+    lines = _shown(address).splitlines()
+    return sum(float(line.split()[1]) for line in lines if line.startswith(wanted))
+
+
+def _shown(address: str) -> str:
+    try:
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=5) as page:
+            return str(page.read().decode())
+    except OSError:
+        return ""
 
 
 def _row(what: str, path: Path) -> Row:
@@ -58,22 +74,9 @@ def _row(what: str, path: Path) -> Row:
 
 
 def _wait_for(done: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + 5.0
+    deadline_s = time.monotonic() + 30.0
     while not done() and time.monotonic() < deadline_s:
         time.sleep(0.01)
-
-
-@contextmanager
-def _agent(path: Path, on_step: Callable[[StepReading], None]) -> Iterator[StepSocket]:
-    stopping, agent = threading.Event(), StepSocket(path, on_step=on_step)
-    thread = threading.Thread(target=agent.run, args=(stopping,))
-    thread.start()
-    _wait_for(path.exists)
-    try:
-        yield agent
-    finally:
-        stopping.set()
-        thread.join()
 
 
 @contextmanager
