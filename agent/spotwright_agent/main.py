@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from spotwright_agent.check import add_check_command
+from spotwright_agent.check.command import add_check_command
 from spotwright_agent.install import add_install_command
 from spotwright_agent.probe.command import add_probe_command
 from spotwright_agent.settings import SettingsError, add_setting_flags, settings_of

@@ -31,7 +31,7 @@ from spotwright_agent.report.spool import Spool, SpoolLimits, SpoolLockedError
 from spotwright_agent.sampling import Sampler
 from spotwright_agent.service import ServiceNotify
 from spotwright_agent.settings import Settings, SettingsError
-from spotwright_agent.step_socket import StepSocket
+from spotwright_agent.steps.step_socket import StepSocket
 from spotwright_agent.stop_signals import event_of_stop_signals
 from spotwright_agent.threads import Work, Worker
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from spotwright_agent.readings import StepReading
-from spotwright_agent.step_socket import StepSocket
+from spotwright_agent.steps.step_socket import StepSocket
 
 
 class ListeningAgent:

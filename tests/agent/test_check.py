@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from spotwright_agent import main as agent
-from spotwright_agent.check import within
+from spotwright_agent.check.command import within
 from tests.agent.nvml_stub import GPU_IS_LOST, NOT_SUPPORTED, StubGpus
 from tests.cli.command import SPOTWRIGHT
 from tests.daemon_process import running_daemon

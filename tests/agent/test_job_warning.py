@@ -15,7 +15,7 @@ import pytest
 
 from spotwright_agent.job_warning import JobSignal, JobWarning
 from spotwright_agent.readings import Notice, NoticeKind
-from spotwright_agent.step_senders import Credentials, StepSenders
+from spotwright_agent.steps.senders import Credentials, StepSenders
 
 # Says that it is ready, then exits with the number of the first signal that it gets.
 _JOB = """
@@ -285,7 +285,7 @@ def test_process_of_another_user_is_reported(job: "subprocess.Popen[str]") -> No
 import os, signal
 from pathlib import Path
 from spotwright_agent.job_warning import JobSignal, JobWarning
-from spotwright_agent.step_senders import Credentials, StepSenders
+from spotwright_agent.steps.senders import Credentials, StepSenders
 os.setuid(65534)
 senders = StepSenders()
 senders.see(Credentials({job.pid}, 0), None, now_s=0)

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spotwright_agent.step_budget import MAX_LINES_PER_S, LineBudget
-from spotwright_agent.step_lines import LineError, read_line
-from spotwright_agent.step_socket import StepSocket
+from spotwright_agent.steps.budget import MAX_LINES_PER_S, LineBudget
+from spotwright_agent.steps.lines import LineError, read_line
+from spotwright_agent.steps.step_socket import StepSocket
 from spotwright_agent.training import StepReporter
 from tests.agent.step_agent import listening_agent, short_path, wait_for
 from tests.outside_tools import require

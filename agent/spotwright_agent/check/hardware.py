@@ -22,7 +22,7 @@ _COPIED_BYTES = 256 * 2**20
 
 def check_hardware(*, seconds: int) -> dict[str, Any]:
     """Watch the GPUs and return what was seen and what is off."""
-    from spotwright_agent.check import within  # noqa: PLC0415
+    from spotwright_agent.check.command import within  # noqa: PLC0415
 
     watch = _Watch()
     with _load() as load:

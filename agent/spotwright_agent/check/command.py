@@ -45,11 +45,11 @@ def run_check(options: argparse.Namespace) -> int:
     found = check(settings_of(options))
     problems: Sequence[str] = ()
     if options.hardware:
-        from spotwright_agent.check_hardware import check_hardware  # noqa: PLC0415
+        from spotwright_agent.check.hardware import check_hardware  # noqa: PLC0415
 
         found["hardware"] = check_hardware(seconds=max(options.seconds, 2))
         problems = found["hardware"]["problems"]
-    from spotwright_agent.check_text import as_text  # noqa: PLC0415
+    from spotwright_agent.check.text import as_text  # noqa: PLC0415
 
     print(json.dumps(found, indent=2) if options.json else as_text(found))
     return 1 if problems else 0

@@ -17,9 +17,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from spotwright_agent.readings import StepReading
-from spotwright_agent.step_budget import LineBudget
-from spotwright_agent.step_lines import LineError, read_line
-from spotwright_agent.step_senders import Credentials, StepSenders
+from spotwright_agent.steps.budget import LineBudget
+from spotwright_agent.steps.lines import LineError, read_line
+from spotwright_agent.steps.senders import Credentials, StepSenders
 
 _LINE_BYTES = 256  # longer lines count for several
 _MAX_DATAGRAM_BYTES = 65_536

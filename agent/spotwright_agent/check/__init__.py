@@ -1,0 +1,1 @@
+"""What can be read on a host, what not, and why."""

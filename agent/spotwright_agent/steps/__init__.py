@@ -1,0 +1,1 @@
+"""What training processes tell of their steps, and how they are answered."""
