@@ -6,7 +6,6 @@ a request that comes one byte at a time.
 """
 
 import contextlib
-import logging
 import os
 import re
 import socket
@@ -16,11 +15,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from spotwright_agent.accepting import accepted
+
 _PREFIX = "spotwright_agent_"
 _REQUEST_MAX_BYTES = 8192
 _REQUEST_S = 2.0  # from the first byte to the last of the answer
-_LOOK_S = 0.5  # so soon is a wish to stop noticed
-_log = logging.getLogger(__name__)
 
 
 class _Family(NamedTuple):
@@ -103,7 +102,6 @@ class MetricsEndpoint:
         family, _, _, _, found = socket.getaddrinfo(*place, type=socket.SOCK_STREAM)[0]
         self._figures = figures
         self._listening = socket.create_server(found[:2], family=family, backlog=8)
-        self._listening.settimeout(_LOOK_S)
 
     @property
     def port(self) -> int:
@@ -112,18 +110,9 @@ class MetricsEndpoint:
 
     def run(self, stopping: threading.Event) -> None:
         """Answer until asked to stop."""
-        with self._listening:
-            while not stopping.is_set():
-                try:
-                    connection, _ = self._listening.accept()
-                except TimeoutError:
-                    continue
-                except OSError as error:  # no more files, for example: others need the time
-                    _log.warning("metrics: cannot accept connections: %s", error.strerror)
-                    stopping.wait(1.0)
-                    continue
-                with connection, contextlib.suppress(OSError):
-                    self._answer(connection)
+        for connection in accepted(self._listening, stopping, name="metrics"):
+            with connection, contextlib.suppress(OSError):
+                self._answer(connection)
 
     def close(self) -> None:
         """Stop listening, where `run` was never called."""

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from math import isnan
+from math import inf, isnan
 from pathlib import Path
 
 import pytest
@@ -63,9 +63,11 @@ def test_what_the_daemon_would_refuse_is_no_step(line: bytes) -> None:
 @given(st.binary(max_size=200))
 def test_no_bytes_raise_anything_else(line: bytes) -> None:
     try:
-        read_line(line, now_unix_ms=_NOW_MS)
+        step = read_line(line, now_unix_ms=_NOW_MS)
     except LineError:
-        return
+        step = None
+
+    assert step is None or 0 <= step.step_s < inf
 
 
 def test_a_run_that_diverged_has_a_loss_of_nan() -> None:

@@ -9,6 +9,7 @@ import logging
 import socket
 import threading
 
+from spotwright_agent.accepting import accepted
 from spotwright_agent.probe.address import resolve
 from spotwright_agent.probe.channel import Channel, authenticated
 from spotwright_agent.probe.errors import ProbeError
@@ -24,7 +25,6 @@ from spotwright_agent.probe.terms import (
 from spotwright_agent.tls_files import TlsFiles
 
 UNPROVED_COUNT = 8
-_LOOK_S = 0.5  # so soon is a wish to stop noticed
 _GOODBYE_S = 1.0
 _log = logging.getLogger(__name__)
 
@@ -53,7 +53,6 @@ class ProbeListener:
         self._listening = socket.create_server(
             (place.host, place.port), family=place.family, backlog=2 * UNPROVED_COUNT
         )
-        self._listening.settimeout(_LOOK_S)
 
     @property
     def port(self) -> int:
@@ -62,17 +61,8 @@ class ProbeListener:
 
     def run(self, stopping: threading.Event) -> None:
         """Answer until asked to stop."""
-        with self._listening:
-            while not stopping.is_set():
-                try:
-                    connection, _ = self._listening.accept()
-                except TimeoutError:
-                    continue
-                except OSError as error:  # no more files, for example: others need the time
-                    _log.warning("probe: cannot accept connections: %s", error.strerror)
-                    stopping.wait(1.0)
-                    continue
-                self._start(connection, stopping)
+        for connection in accepted(self._listening, stopping, name="probe"):
+            self._start(connection, stopping)
         self._drop_unproved(keep=0)
 
     def close(self) -> None:

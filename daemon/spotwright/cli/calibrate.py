@@ -88,10 +88,8 @@ def calibrate(
     )
     if losses is not None:
         fitted = [_with_loss_law(model, losses, law) for model in fitted]
-    comment = f"Fitted by `spotwright calibrate {taken.source}`, {len(taken.rows)} rows."
-    if taken.base is None:
-        comment += "\nThe goal is a placeholder: set your own."
-    write_text(output, job_text({model.name: model.job for model in fitted}, comment=comment))
+    jobs = {model.name: model.job for model in fitted}
+    write_text(output, job_text(jobs, comment=taken.comment))
     if as_json:
         print_json({"output": str(output), "models": [_model_json(model) for model in fitted]})
         return
@@ -109,6 +107,12 @@ class _Taken:
     path: str  # for complaints
     source: str  # for the comment
     network: NetworkRate = NetworkRate.PEAK
+
+    @property
+    def comment(self) -> str:
+        """What the job file says of itself."""
+        told = f"Fitted by `spotwright calibrate {self.source}`, {len(self.rows)} rows."
+        return told if self.base else f"{told}\nThe goal is a placeholder: set your own."
 
 
 def _of_file(measured: Path, base: OpenedJob | None, catalog_file: Path | None) -> _Taken:
