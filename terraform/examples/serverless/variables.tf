@@ -1,0 +1,57 @@
+# The variables of fleet.auto.tfvars.json, and at the end your own. The module checks their values.
+
+variable "schema_version" {
+  description = "Version of the generated file."
+  type        = number
+}
+
+variable "fleet_name" {
+  description = "Name of the fleet."
+  type        = string
+}
+
+variable "plan_id" {
+  description = "Which plan asked for this fleet."
+  type        = string
+}
+
+variable "region" {
+  description = "AWS region of the functions and of every pool."
+  type        = string
+}
+
+variable "cost_usd_low" {
+  description = "Lower end of the job's predicted cost."
+  type        = number
+}
+
+variable "cost_usd_high" {
+  description = "Upper end of the job's predicted cost."
+  type        = number
+}
+
+variable "pools" {
+  description = "Parameter servers to run, keyed by role, type, zone and market."
+  type = map(object({
+    role                   = string
+    instance_type          = string
+    zone_id                = string
+    market                 = string
+    node_count             = number
+    max_price_usd_per_hour = string
+    efa_interfaces         = number
+  }))
+}
+
+variable "functions" {
+  description = "Memory of each function, and how many run at once."
+  type = object({
+    memory_mb      = number
+    function_count = number
+  })
+}
+
+variable "image_uri" {
+  description = "Container image that the functions run; set it in terraform.tfvars."
+  type        = string
+}
