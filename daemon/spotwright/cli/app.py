@@ -6,12 +6,15 @@ from typing import Annotated
 import typer
 
 from spotwright.cli import catalog, certs, jobs, schema, tokens
+from spotwright.cli.apply import apply
 from spotwright.cli.calibrate import calibrate
 from spotwright.cli.compare import compare
+from spotwright.cli.destroy import destroy
 from spotwright.cli.job_report import report
 from spotwright.cli.plan import plan
 from spotwright.cli.predict import predict
 from spotwright.cli.probe import probe
+from spotwright.cli.reconcile import reconcile
 from spotwright.cli.serve import serve
 from spotwright.cli.status import status
 from spotwright.cli.terminal import is_plain
@@ -30,6 +33,9 @@ app.command()(plan)
 app.command()(predict)
 app.command()(compare)
 app.command()(calibrate)
+app.command()(apply)
+app.command()(destroy)
+app.command()(reconcile)
 app.command()(serve)
 app.command()(status)
 app.command()(watch)

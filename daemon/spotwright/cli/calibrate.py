@@ -33,6 +33,9 @@ class LawName(StrEnum):
     NOISE_SCALE = "noise-scale"
 
 
+_SaveRows = Annotated[Path | None, typer.Option(help="Keep the rows of --from-daemon here (CSV).")]
+
+
 def calibrate(
     measured: Annotated[
         Path | None, typer.Argument(metavar="[MEASUREMENTS.csv]", help="Measured steps.")
@@ -42,9 +45,7 @@ def calibrate(
         str | None,
         typer.Option(metavar="JOB_ID", help="Measured by the agents of this job, instead."),
     ] = None,
-    save_rows: Annotated[
-        Path | None, typer.Option(help="Keep the rows of --from-daemon here (CSV).")
-    ] = None,
+    save_rows: _SaveRows = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Job file to write.")],
     job: Annotated[
         Path | None, typer.Option(help="Job whose goal, limits and sizes are kept.")

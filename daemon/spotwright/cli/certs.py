@@ -12,6 +12,7 @@ import typer
 from spotwright.cli.extras import needs_extra
 from spotwright.cli.goal_flags import read_flag
 from spotwright.cli.options import AsJson
+from spotwright.cli.publish_certs import publish
 from spotwright.cli.terminal import note, print_json, print_table
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.units import parse_duration_s
@@ -19,7 +20,7 @@ from spotwright.domain.units import parse_duration_s
 if TYPE_CHECKING:
     from spotwright.adapters.tls.certificate_facts import CertificateFacts
 
-app = typer.Typer(help="Make, renew and show certificates.", no_args_is_help=True)
+app = typer.Typer(help="Make, renew, show and publish certificates.", no_args_is_help=True)
 
 _DAY_S = 86_400
 _WITHIN = "30d"
@@ -152,6 +153,9 @@ def show(*, folder: _Folder, as_json: AsJson = False) -> None:
     with needs_extra("daemon", "certs"):
         from spotwright.adapters.tls.certificate_files import list_certificates  # noqa: PLC0415
     _print(list_certificates(folder), as_json=as_json)
+
+
+app.command("publish")(publish)
 
 
 def _print(certificates: Sequence["CertificateFacts"], *, as_json: bool) -> None:

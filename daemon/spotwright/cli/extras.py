@@ -9,7 +9,11 @@ from spotwright.domain.errors import MissingExtraError
 _PLAN = frozenset({"click", "numpy", "ortools", "pydantic", "rich", "scipy", "typer", "yaml"})
 _DAEMON = frozenset({"alembic", "cryptography", "grpc_health", "grpc_reflection",
                      "prometheus_client", "psycopg", "pyarrow", "sqlalchemy"})  # fmt: skip
-_BROUGHT_BY = {"plan": _PLAN, "aws": _PLAN | {"boto3", "botocore"}, "daemon": _PLAN | _DAEMON}
+_BROUGHT_BY = {
+    "plan": _PLAN,
+    "aws": _PLAN | {"boto3", "botocore", "python_terraform"},
+    "daemon": _PLAN | _DAEMON,
+}
 
 
 @contextmanager

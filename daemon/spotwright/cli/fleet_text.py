@@ -2,6 +2,7 @@
 
 from spotwright.domain.fleet import Fleet, NodeGroup
 from spotwright.domain.fleet_expression import FunctionTerm, NodeTerm, Term, format_terms
+from spotwright.domain.rental import WantedFleet
 
 
 def fleet_text(fleet: Fleet) -> str:
@@ -13,6 +14,23 @@ def fleet_text(fleet: Fleet) -> str:
         )
         terms.insert(0, functions)
     return format_terms(tuple(terms))
+
+
+def rented_text(fleet: WantedFleet) -> str:
+    """Return the instances that a file of variables asks for, as an expression."""
+    return format_terms(
+        tuple(
+            NodeTerm(
+                role=pool.role,
+                type_name=pool.instance_type,
+                gpu_count=None,
+                node_count=pool.node_count,
+                zone=pool.zone,
+                market=pool.market,
+            )
+            for pool in fleet.pools
+        )
+    )
 
 
 def _node_term(group: NodeGroup) -> NodeTerm:

@@ -170,6 +170,7 @@ class InProcessPlanner:
             gap_fraction=question.gap_fraction,
             running=running,
             with_frontier=question.with_frontier,
+            without_reasons=question.without_reasons,
         )
         with self._look(question.objective, question.time_limit_s) as looking:
             plan = create_plan(
@@ -210,8 +211,9 @@ def _running(job: "JobSpec", source: OfferSource, question: PlanQuestion) -> Run
 
 
 def _plan_id(plan: Plan) -> str:
-    """Return a name that is the same for the same plan, however long the search took."""
-    content = repr(replace(plan, solve_s=0.0)).encode()
+    """Return a name that is the same for the same plan, however long it took and is explained."""
+    bare = replace(plan, solve_s=0.0, why=(), savings=(), alternatives=(), frontier=())
+    content = repr(bare).encode()
     return f"p-{hashlib.sha256(content).hexdigest()[:16]}"
 
 

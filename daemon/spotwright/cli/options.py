@@ -23,3 +23,13 @@ TlsDir = Annotated[
         "--tls-dir", metavar="DIR", help="ca.crt, client.crt and client.key for --daemon."
     ),
 ]
+FleetDir = Annotated[
+    Path, typer.Option("--dir", metavar="DIR", help="Terraform folder of the fleet.")
+]
+AutoApprove = Annotated[
+    bool, typer.Option("--auto-approve", help="Do not ask; rent or give up at once.")
+]
+TerraformProgram = Annotated[
+    str | None,
+    typer.Option("--terraform", metavar="PROGRAM", help="Instead of terraform or tofu."),
+]

@@ -19,7 +19,7 @@ def plan_job(planner: Planner, job: JobDocument, asked: Asked) -> None:
     answer = planner.create_plan(job, asked.question)
     if isinstance(answer, NoFleet):
         if asked.as_json:
-            print_json(_nothing_json(answer))
+            print_json(infeasible_answer_json(answer))
         raise answer.error
     plan = answer.plan
     if answer.create_time is not None:
@@ -38,7 +38,8 @@ def plan_job(planner: Planner, job: JobDocument, asked: Asked) -> None:
         note(f"report written to {asked.report}")
 
 
-def _nothing_json(answer: NoFleet) -> dict[str, object]:
+def infeasible_answer_json(answer: NoFleet) -> dict[str, object]:
+    """Return that there is no fleet, and what would help, as JSON."""
     return infeasible_json(
         answer.error,
         job_name=answer.job_name,

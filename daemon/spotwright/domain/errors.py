@@ -21,9 +21,13 @@ SpotwrightError
   OutsideWorldError             AWS or a file system said no: exit 1
     StoreUnavailableError         the store cannot be reached or cannot write now
     DaemonUnavailableError        no daemon answers there
+    TerraformError                Terraform is absent, too old, or ended with an error
+      TerraformRefusedError         it did nothing at all: a stale plan, a state that is locked
+      TerraformInterruptedError     it was asked to stop
   BusyError                     too much is waiting already; says when to come back: exit 1
   WorkerDiedError               the process that worked on the answer is gone: exit 1
   NotAllowedError               the daemon does not know the caller, or does not let it: exit 1
+  DeclinedError                 the user was asked and said no: exit 1
   MissingExtraError             an optional dependency is not installed: exit 1
 """
 
@@ -266,6 +270,24 @@ class DaemonUnavailableError(OutsideWorldError):
     reason = "DAEMON_UNAVAILABLE"
 
 
+class TerraformError(OutsideWorldError):
+    """Terraform cannot be run, or ended with an error that the message explains."""
+
+    reason = "TERRAFORM"
+
+
+class TerraformRefusedError(TerraformError):
+    """Terraform ended before it changed anything."""
+
+    reason = "TERRAFORM_REFUSED"
+
+
+class TerraformInterruptedError(TerraformError):
+    """Terraform was asked to stop, and did."""
+
+    reason = "TERRAFORM_INTERRUPTED"
+
+
 class BusyError(SpotwrightError):
     """Too much is waiting already."""
 
@@ -286,6 +308,12 @@ class NotAllowedError(SpotwrightError):
     """The caller is not known, or may not do this."""
 
     reason = "NOT_ALLOWED"
+
+
+class DeclinedError(SpotwrightError):
+    """The user was asked, and did not want it."""
+
+    reason = "DECLINED"
 
 
 class MissingExtraError(SpotwrightError):

@@ -74,6 +74,7 @@ class PlanQuestion:
     switching_s: float = 300.0  # that a new node is paid for before it trains
     with_frontier: bool = False  # cost against time, whatever the objective
     with_rivals: bool = False  # what other planners would rent
+    without_reasons: bool = False  # the fleet and its proof alone, sooner
 
     def __post_init__(self) -> None:
         if not 0 < self.gap_fraction < 1:

@@ -49,6 +49,9 @@ class PlanOptions:
     gap_fraction: float = 1e-3
     running: RunningFleet = field(default_factory=RunningFleet)
     with_frontier: bool = False  # cost against time, whatever the objective
+    without_reasons: bool = (
+        False  # no reasons, savings and alternatives: they take most of the time
+    )
 
 
 def create_plan(
@@ -149,19 +152,12 @@ class _Planned:
                 )
 
     def plan(self, sure: SureSolution, source: OfferSource) -> Plan:
-        """Explain what was found."""
+        """Tell what was found, and why."""
         solution, fleet = sure.solution, sure.solution.fleet
         assert fleet is not None
         prediction = self._noted(self._predicted(fleet), source)
-        candidates = self._may_bind(solution, fleet)
-        saved = self._savings(solution, fleet, candidates)
-        if self._objective is Objective.TIME:
-            binding = [use for use in candidates if use.is_spent]
-        else:
-            binding = [use for use in candidates if any(s.limit == use.knob.limit for s in saved)]
-        others = self._alternatives(fleet)
         observed = source.oldest_price_time(g.offer for g in fleet.nodes if g.offer)
-        return Plan(
+        plan = Plan(
             status=PlanStatus.OPTIMAL if solution.complete else PlanStatus.FEASIBLE,
             objective=self._options.objective,
             prediction=prediction,
@@ -169,13 +165,30 @@ class _Planned:
             lower_bound_usd=min(solution.lower_bound, solution.cost_usd),
             lower_bound_s=self._least_s,
             deadline_probability=sure.deadline_probability,
-            why=tuple(self._why(solution, prediction, binding, others)),
-            savings=tuple(saved),
-            alternatives=tuple(self._alternative(other, solution) for other in others),
+            why=(),
+            savings=(),
+            alternatives=(),
             frontier=tuple(self._frontier(fleet)),
             changes=fleet_changes(self._options.running, fleet),
             solve_s=0.0,  # not known yet
             catalog_time=observed,
+        )
+        return plan if self._options.without_reasons else self._explained(plan, solution, fleet)
+
+    def _explained(self, plan: Plan, solution: Solution, fleet: Fleet) -> Plan:
+        """Add what binds, what a looser limit saves, and the best of other kinds of fleets."""
+        candidates = self._may_bind(solution, fleet)
+        saved = self._savings(solution, fleet, candidates)
+        if self._objective is Objective.TIME:
+            binding = [use for use in candidates if use.is_spent]
+        else:
+            binding = [use for use in candidates if any(s.limit == use.knob.limit for s in saved)]
+        others = self._alternatives(fleet)
+        return replace(
+            plan,
+            why=tuple(self._why(solution, plan.prediction, binding, others)),
+            savings=tuple(saved),
+            alternatives=tuple(self._alternative(other, solution) for other in others),
         )
 
     def _surely(

@@ -439,7 +439,7 @@ class ComparedFleet(_message.Message):
     def __init__(self, prediction: _Optional[_Union[Prediction, _Mapping]] = ..., broken: _Optional[_Iterable[str]] = ..., will_do: _Optional[bool] = ...) -> None: ...
 
 class CreatePlanRequest(_message.Message):
-    __slots__ = ("request_id", "job", "goal", "objective", "gap_fraction", "time_limit_s", "existing_fleet", "switching_s", "with_frontier", "with_rivals")
+    __slots__ = ("request_id", "job", "goal", "objective", "gap_fraction", "time_limit_s", "existing_fleet", "switching_s", "with_frontier", "with_rivals", "without_reasons")
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
     GOAL_FIELD_NUMBER: _ClassVar[int]
@@ -450,6 +450,7 @@ class CreatePlanRequest(_message.Message):
     SWITCHING_S_FIELD_NUMBER: _ClassVar[int]
     WITH_FRONTIER_FIELD_NUMBER: _ClassVar[int]
     WITH_RIVALS_FIELD_NUMBER: _ClassVar[int]
+    WITHOUT_REASONS_FIELD_NUMBER: _ClassVar[int]
     request_id: str
     job: JobDocument
     goal: GoalOverride
@@ -460,7 +461,8 @@ class CreatePlanRequest(_message.Message):
     switching_s: float
     with_frontier: bool
     with_rivals: bool
-    def __init__(self, request_id: _Optional[str] = ..., job: _Optional[_Union[JobDocument, _Mapping]] = ..., goal: _Optional[_Union[GoalOverride, _Mapping]] = ..., objective: _Optional[_Union[Objective, str]] = ..., gap_fraction: _Optional[float] = ..., time_limit_s: _Optional[float] = ..., existing_fleet: _Optional[str] = ..., switching_s: _Optional[float] = ..., with_frontier: _Optional[bool] = ..., with_rivals: _Optional[bool] = ...) -> None: ...
+    without_reasons: bool
+    def __init__(self, request_id: _Optional[str] = ..., job: _Optional[_Union[JobDocument, _Mapping]] = ..., goal: _Optional[_Union[GoalOverride, _Mapping]] = ..., objective: _Optional[_Union[Objective, str]] = ..., gap_fraction: _Optional[float] = ..., time_limit_s: _Optional[float] = ..., existing_fleet: _Optional[str] = ..., switching_s: _Optional[float] = ..., with_frontier: _Optional[bool] = ..., with_rivals: _Optional[bool] = ..., without_reasons: _Optional[bool] = ...) -> None: ...
 
 class CreatePlanResponse(_message.Message):
     __slots__ = ("plan", "infeasible")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from botocore.config import Config
 
@@ -44,3 +44,8 @@ def connect(session: Session, *, regions: tuple[str, ...]) -> list[RegionClients
         )
         for region in regions
     ]
+
+
+def connect_scaling(session: Session, *, region: str) -> Any:
+    """Make the client of Auto Scaling; its types are not among the stubs that we install."""
+    return session.client("autoscaling", region_name=region, config=_CONFIG)

@@ -1,7 +1,7 @@
 """A plan as the variables of the Terraform module: what belongs in fleet.auto.tfvars.json.
 
-terraform/variables.tf says what each of them means. Keys are sorted: the difference between two
-files is the decision.
+terraform/variables.tf says what each of them means; those of a plan with functions are read by
+terraform/modules/serverless. Keys are sorted: the difference between two files is the decision.
 """
 
 import json
@@ -11,12 +11,14 @@ from decimal import Decimal
 from typing import Any
 
 from spotwright.domain.errors import BadInputError
-from spotwright.domain.fleet import NodeGroup
-from spotwright.domain.offer import Offer
+from spotwright.domain.fleet import Fleet, NodeGroup, Role
+from spotwright.domain.hardware import Cloud
+from spotwright.domain.offer import Offer, Pool
 from spotwright.domain.plan import Plan
 
-_SCHEMA_VERSION = 1
+SCHEMA_VERSION = 1
 _MAX_NAME = 63
+_COST_DECIMALS = 4  # a hundredth of a cent: for people who review
 
 
 def tfvars_json(
@@ -35,37 +37,52 @@ def tfvars_json(
         max_price_usd_per_hour: the most that one node of an offer may cost.
 
     Raises:
-        BadInputError: functions, nodes that nobody rents out, or several regions.
+        BadInputError: nodes that AWS does not rent out, no node at all, or several regions.
     """
-    rented = list(_rented(plan))
-    cost_usd = plan.cost_interval_usd
+    fleet, cost_usd = plan.prediction.fleet, plan.cost_interval_usd
+    rented = list(_rented(fleet))
     variables = {
-        "schema_version": _SCHEMA_VERSION,
+        "schema_version": SCHEMA_VERSION,
         "fleet_name": _module_name(fleet_name),
         "plan_id": plan_id,
         "region": _only_region(offer for _, offer in rented),
-        "cost_usd_low": cost_usd.low,
-        "cost_usd_high": cost_usd.high,
+        "cost_usd_low": round(cost_usd.low, _COST_DECIMALS),
+        "cost_usd_high": round(cost_usd.high, _COST_DECIMALS),
         "pools": _pools(rented, max_price_usd_per_hour),
     }
+    if fleet.functions is not None:
+        variables["functions"] = {
+            "memory_mb": fleet.functions.memory_mb,
+            "function_count": fleet.functions.function_count,
+        }
     return json.dumps(variables, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 
-def _rented(plan: Plan) -> Iterator[tuple[NodeGroup, Offer]]:
-    fleet = plan.prediction.fleet
-    if fleet.functions is not None:
-        raise BadInputError(
-            "this plan runs functions, and the Terraform module rents instances only; deploy the "
-            "functions by other means, or plan with a strategy that trains on instances"
-        )
+def pool_key(role: Role, pool: Pool) -> str:
+    """Return what the module knows a pool by: the same from plan to plan."""
+    return f"{role}-{pool.instance_type.replace('.', '-')}-{pool.zone}-{pool.market}"
+
+
+def _rented(fleet: Fleet) -> Iterator[tuple[NodeGroup, Offer]]:
     for group in fleet.nodes:
+        name, cloud = group.instance_type.name, group.instance_type.cloud
         if group.offer is None:
-            raise BadInputError(f"nobody rents out {group.instance_type.name}; plan with types")
+            raise BadInputError(f"nobody rents out {name}; plan with types")
+        if cloud is not Cloud.AWS:
+            raise BadInputError(
+                f"this plan rents {name} from {cloud}, and the Terraform module rents from aws; "
+                "set limits.cloud to aws and plan again"
+            )
         yield group, group.offer
 
 
 def _only_region(offers: Iterable[Offer]) -> str:
     regions = sorted({offer.region for offer in offers})
+    if not regions:
+        raise BadInputError(
+            "this plan rents no instance, so it names no region to run its functions in; give the "
+            "job a parameter server, workload.parameter_server.type, and plan again"
+        )
     if len(regions) != 1:
         raise BadInputError(
             f"this plan rents in {', '.join(regions)}, and the Terraform module rents in one "
@@ -80,7 +97,6 @@ def _pools(
     pools: dict[str, dict[str, Any]] = {}
     for group, offer in rented:
         kind = offer.instance_type
-        key = f"{group.role}-{kind.name.replace('.', '-')}-{offer.zone}-{offer.market}"
         pool = {
             "role": group.role,
             "instance_type": kind.name,
@@ -88,9 +104,10 @@ def _pools(
             "market": offer.market,
             "node_count": 0,
             "max_price_usd_per_hour": _decimal(max_price_usd_per_hour(offer)),
-            "efa_interfaces": kind.efa_interface_count,
+            "efa_interfaces": kind.efa_interface_count if group.role is Role.WORKER else 0,
         }
-        pools.setdefault(key, pool)["node_count"] += group.node_count
+        wanted = pools.setdefault(pool_key(group.role, offer.pool), pool)
+        wanted["node_count"] += group.node_count
     return pools
 
 

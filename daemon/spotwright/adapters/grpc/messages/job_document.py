@@ -59,6 +59,7 @@ def question_to_proto(
         switching_s=question.switching_s,
         with_frontier=question.with_frontier,
         with_rivals=question.with_rivals,
+        without_reasons=question.without_reasons,
     )
 
 
@@ -76,4 +77,5 @@ def question_from_proto(message: pb.CreatePlanRequest) -> PlanQuestion:
         switching_s=_DEFAULTS.switching_s if switching is None else switching,
         with_frontier=message.with_frontier,
         with_rivals=message.with_rivals,
+        without_reasons=message.without_reasons,
     )

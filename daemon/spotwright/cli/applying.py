@@ -1,0 +1,218 @@
+"""What `apply` does: plan the fleet, plan by Terraform, ask, and apply that plan."""
+
+import json
+import shlex
+import shutil
+from collections.abc import Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from spotwright.adapters.terraform.changes import ResourceChange
+from spotwright.adapters.terraform.driver import Terraform
+from spotwright.adapters.terraform.fleet_folder import FleetFolder, Work
+from spotwright.adapters.terraform.read_variables import read_wanted_fleet
+from spotwright.cli.apply import AskedApply
+from spotwright.cli.apply_view import Renting, print_renting, renting_json
+from spotwright.cli.approval import ask_approval
+from spotwright.cli.fleet_text import rented_text
+from spotwright.cli.planning import infeasible_answer_json
+from spotwright.cli.terminal import note, print_json
+from spotwright.cli.terraform_run import open_terraform
+from spotwright.domain.errors import BadInputError, TerraformRefusedError
+from spotwright.domain.hardware import Cloud
+from spotwright.domain.questions import JobDocument, NoFleet, PlannedFleet
+from spotwright.domain.rental import WantedFleet
+from spotwright.usecases.planner_port import Planner
+from spotwright.usecases.rent_prices import catalog_prices
+
+
+def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
+    """Plan a job's fleet and rent it, if the user wants what is shown."""
+    folder = FleetFolder(asked.folder)
+    with folder.working() as work:
+        terraform = open_terraform(
+            folder.path, program=asked.program, config_file=folder.config_file
+        )
+        if folder.is_root:
+            terraform.init()
+        last = read_wanted_fleet(folder.variables_file) if folder.variables_file.exists() else None
+        with ThreadPoolExecutor(1) as beside:  # the two take about as long
+            state = beside.submit(terraform.resources) if folder.is_root else None
+            answer = _planned(planner, job, asked, last)
+            resources = state.result() if state else ()
+        before = _rented(last, resources, asked.folder)
+        if before != last:  # not all that the file says is there
+            answer = _planned(planner, job, asked, before)
+        after = _stage(planner.render_tfvars(answer.plan_id), work, folder, before)
+        _refuse_other_fleet(asked.folder, last, before, after)
+        _prepare(folder, after, asked)
+        _init(terraform, after, is_new=not resources)
+        note("Terraform looks at what there is ...")
+        planned = terraform.plan(work.plan_file, variables=work.variables_file)
+        _refuse_foreign_root(asked.folder, resources, after, planned.changes)
+        pools = {p.pool for fleet in (before, after) if fleet is not None for p in fleet.pools}
+        renting = Renting(
+            before=before,
+            after=after,
+            prices=catalog_prices(pools, planner.catalog(Cloud.AWS), region=after.region),
+            changes=planned.changes,
+            drifted=planned.drifted,
+        )
+        if not asked.as_json:
+            print_renting(renting)
+        if planned.changes and not asked.auto_approve:
+            note(f"`terraform show {shlex.quote(str(work.plan_file))}` tells every attribute")
+            ask_approval("Rent this?")
+        _apply(terraform, folder, work, is_changed=planned.is_changed)
+    if asked.as_json:
+        print_json(renting_json(renting))
+    elif planned.changes:
+        where = shlex.quote(str(asked.folder))
+        note(f"done; `spotwright reconcile --dir {where}` tells what AWS has granted")
+
+
+def _rented(
+    last: WantedFleet | None, resources: Collection[str], folder: Path
+) -> WantedFleet | None:
+    """Return what of the folder's variables is in its state; None: nothing."""
+    if last is None:
+        if resources:
+            note(f"{folder} rents something, and its variables are not there to tell how much")
+        return None
+    pools = tuple(pool for pool in last.pools if _is_made(pool.key, resources))
+    if pools or (resources and last.functions is not None):
+        return replace(last, pools=pools)
+    note(
+        f"the state of {folder} has no nodes of {last.name}; if they run all the same, bring the "
+        "state that they were rented with, or you rent them twice"
+    )
+    return None
+
+
+def _is_made(pool_key: str, addresses: Iterable[str]) -> bool:
+    """Tell whether a group of that pool, or an instance (POOL/0), is among addresses."""
+    kinds = ("aws_autoscaling_group.", "aws_instance.")
+    nodes = (f'["{pool_key}"]', f'["{pool_key}/')
+    return any(
+        any(kind in address for kind in kinds) and any(node in address for node in nodes)
+        for address in addresses
+    )
+
+
+def _planned(
+    planner: Planner, job: JobDocument, asked: AskedApply, before: WantedFleet | None
+) -> PlannedFleet:
+    """Plan, and keep of what the folder rents whatever a change would not pay for."""
+    question = asked.question
+    answer: PlannedFleet | NoFleet | None = None
+    if question.existing_fleet is None and before is not None and before.functions is None:
+        try:
+            answer = planner.create_plan(job, replace(question, existing_fleet=rented_text(before)))
+        except BadInputError as error:
+            # A pool that is no longer offered, or that the job's limits now forbid.
+            note(f"what {asked.folder} rents cannot all be kept, so none of it is: {error}")
+    answer = answer or planner.create_plan(job, question)
+    if isinstance(answer, NoFleet):
+        if asked.as_json:
+            print_json(infeasible_answer_json(answer))
+        raise answer.error
+    return answer
+
+
+def _stage(
+    variables: str, work: Work, folder: FleetFolder, before: WantedFleet | None
+) -> WantedFleet:
+    """Write what Terraform plans with."""
+    work.variables_file.write_text(variables, encoding="utf-8")
+    after = read_wanted_fleet(work.variables_file)
+    if before is None or not _same_nodes(folder.variables_file, work.variables_file):
+        return after
+    # The plan in force stays: its name is on every node, and another would change them all.
+    shutil.copyfile(folder.variables_file, work.variables_file)
+    return read_wanted_fleet(work.variables_file)
+
+
+def _refuse_other_fleet(
+    folder: Path, last: WantedFleet | None, before: WantedFleet | None, after: WantedFleet
+) -> None:
+    """Raise BadInputError where the plan would orphan a fleet, or take its folder."""
+    held = [("fleet", last.name, after.name)] if last else []
+    if before is not None:
+        held.append(("region", before.region, after.region))
+        held.append(("a fleet of", _kind(before), _kind(after)))
+    for what, was, becomes in held:
+        if was != becomes:
+            raise BadInputError(
+                f"{folder} is for {what} {was!r}, and this plan is for {what} {becomes!r}: choose "
+                "another folder with --dir, or `spotwright destroy` what is rented first"
+            )
+
+
+def _kind(fleet: WantedFleet) -> str:
+    return "instances" if fleet.functions is None else "functions"
+
+
+def _same_nodes(one: Path, other: Path) -> bool:
+    first, second = (json.loads(path.read_text(encoding="utf-8")) for path in (one, other))
+    return all(first.get(part) == second.get(part) for part in ("pools", "functions"))
+
+
+def _prepare(folder: FleetFolder, fleet: WantedFleet, asked: AskedApply) -> None:
+    if asked.upgrade_module:
+        folder.replace_module()
+    for told in folder.prepare(functions=fleet.functions is not None):
+        note(told)
+
+
+def _init(terraform: Terraform, fleet: WantedFleet, *, is_new: bool) -> None:
+    """Initialise, and meanwhile ask AWS whether a new fleet is one that runs already."""
+    with ThreadPoolExecutor(1) as beside:
+        running = beside.submit(_running_count, fleet) if is_new else None
+        terraform.init()
+        count = running.result() if running else 0
+    if count:
+        raise BadInputError(
+            f"{count} nodes of a fleet {fleet.name!r} run in {fleet.region} already, and not from "
+            "this folder: use the folder and the state that they were rented with, or give the job "
+            "another name"
+        )
+
+
+def _running_count(fleet: WantedFleet) -> int:
+    from spotwright.adapters.aws.rented_fleets import AwsRentedFleets  # noqa: PLC0415 boto3
+
+    rented = AwsRentedFleets(fleet.region, clock=lambda: datetime.now(UTC))
+    return len(rented.granted(fleet.name).nodes)
+
+
+def _refuse_foreign_root(
+    folder: Path,
+    resources: Collection[str],
+    after: WantedFleet,
+    changes: Iterable[ResourceChange],
+) -> None:
+    """Raise BadInputError where the folder's configuration does not rent what is planned."""
+    made = {*resources, *(change.address for change in changes)}
+    ignored = [pool.key for pool in after.pools if not _is_made(pool.key, made)]
+    if after.functions and not any("aws_lambda_function." in address for address in made):
+        ignored.append("functions")
+    if ignored:
+        raise BadInputError(
+            f"the configuration in {folder} makes nothing for {', '.join(ignored)}: it has to call "
+            "Spotwright's module with these variables; choose an empty folder with --dir, or see "
+            "docs/terraform.md"
+        )
+
+
+def _apply(terraform: Terraform, folder: FleetFolder, work: Work, *, is_changed: bool) -> None:
+    """Apply the plan; the folder's variables are those of what it has begun to be."""
+    put_back = folder.take_variables(work.variables_file.read_text(encoding="utf-8"))
+    if not is_changed:
+        return
+    try:
+        terraform.apply(work.plan_file)
+    except TerraformRefusedError:
+        put_back()
+        raise

@@ -1,0 +1,74 @@
+"""What `destroy` does: plan the end of a fleet by Terraform, ask, and apply that plan."""
+
+from pathlib import Path
+
+from spotwright.adapters.terraform.fleet_folder import FleetFolder
+from spotwright.adapters.terraform.read_variables import read_wanted_fleet
+from spotwright.cli.apply_view import Renting, print_renting, renting_json
+from spotwright.cli.approval import ask_approval
+from spotwright.cli.sources import open_catalog
+from spotwright.cli.terminal import note, print_json
+from spotwright.cli.terraform_run import open_terraform
+from spotwright.domain.errors import BadInputError, OutsideWorldError
+from spotwright.domain.hardware import Cloud
+from spotwright.domain.rental import WantedFleet
+from spotwright.usecases.rent_prices import catalog_prices
+
+
+def destroy_fleet(
+    path: Path,
+    *,
+    program: str | None,
+    catalog_file: Path | None,
+    auto_approve: bool,
+    as_json: bool,
+) -> None:
+    """Give up what a folder rents, if the user wants what is shown."""
+    folder = FleetFolder(path)
+    if not folder.is_root:
+        raise BadInputError(f"{path} is no Terraform folder; name that of the fleet with --dir")
+    with folder.working() as work:
+        terraform = open_terraform(folder.path, program=program, config_file=folder.config_file)
+        terraform.init()
+        before = _rented(folder, has_state=bool(terraform.resources()))
+        if before is None:
+            note(f"nothing is rented from {path}")
+            return
+        planned = terraform.plan(work.plan_file, destroy=True)
+        pools = {pool.pool for pool in before.pools}
+        catalog = open_catalog(Cloud.AWS, file=catalog_file)
+        renting = Renting(
+            before=before,
+            after=None,
+            prices=catalog_prices(pools, catalog, region=before.region),
+            changes=planned.changes,
+        )
+        if not as_json:
+            print_renting(renting)
+        if not auto_approve:
+            ask_approval("Give this up?")
+        terraform.apply(work.plan_file)
+        folder.variables_file.unlink(missing_ok=True)
+    if as_json:
+        print_json(renting_json(renting))
+    else:
+        note(f"nothing is rented from {path} any more; {folder.variables_file.name} is gone, too")
+
+
+def _rented(folder: FleetFolder, *, has_state: bool) -> WantedFleet | None:
+    """Return what a folder rents; None: nothing, and nothing is said to be."""
+    is_told = folder.variables_file.exists()
+    if has_state and is_told:
+        return read_wanted_fleet(folder.variables_file)
+    if has_state:
+        raise BadInputError(
+            f"{folder.variables_file} is not there, and Terraform needs it to give up what the "
+            "state holds: `spotwright plan JOB --tfvars FILE` writes one that will do"
+        )
+    if is_told:
+        raise OutsideWorldError(
+            f"the state of {folder.path} holds nothing, so there is nothing to give up by it; if "
+            "its fleet runs (`spotwright reconcile` tells), bring the state it was rented with; if "
+            f"not, remove {folder.variables_file}"
+        )
+    return None

@@ -1,0 +1,52 @@
+"""Wanted against granted against billed: compare a file of variables with what a cloud runs.
+
+A node counts for the pool whose key it is tagged with. It is granted when its type, zone and market
+are those of the pool; otherwise it is there, paid for, and told as what it is. A pool is short only
+of nodes that are not there at all.
+"""
+
+from collections.abc import Mapping
+
+from spotwright.domain.offer import Pool
+from spotwright.domain.reconciliation import Bill, ComparedPool, Reconciliation
+from spotwright.domain.rental import GrantedFleet, WantedFleet, WantedPool
+from spotwright.usecases.pool_differences import pool_differences
+from spotwright.usecases.stray_differences import stray_differences
+
+
+def reconcile_fleet(
+    wanted: WantedFleet, granted: GrantedFleet, *, prices: Mapping[Pool, float]
+) -> Reconciliation:
+    """Return how a rented fleet differs from the one that was asked for.
+
+    Args:
+        wanted: what the file asks for.
+        granted: what runs or starts under the fleet's name.
+        prices: of one node per hour, now; a pool without one is left out, and so is its money.
+    """
+    pools = tuple(_compared(pool, granted, prices) for pool in wanted.pools)
+    of_pools = [difference for pool in pools for difference in pool_differences(pool, prices)]
+    known_keys = {pool.key for pool in wanted.pools}
+    return Reconciliation(
+        wanted=wanted,
+        pools=pools,
+        billed=Bill.of(prices.get(node.pool) for node in granted.nodes),
+        differences=(*of_pools, *stray_differences(granted, prices, known_keys=known_keys)),
+    )
+
+
+def _compared(
+    pool: WantedPool, granted: GrantedFleet, prices: Mapping[Pool, float]
+) -> ComparedPool:
+    nodes = tuple(node for node in granted.nodes if node.pool_key == pool.key)
+    groups = [group for group in granted.groups if group.pool_key == pool.key]
+    refusals = [group.refusal for group in groups if group.refusal is not None]
+    price = prices.get(pool.pool)
+    return ComparedPool(
+        wanted=pool,
+        nodes=nodes,
+        desired_count=sum(group.desired_count for group in groups) if groups else None,
+        refusal=refusals[-1] if refusals else None,
+        planned_usd_per_hour=None if price is None else price * pool.node_count,
+        billed=Bill.of(prices.get(node.pool) for node in nodes),
+    )
