@@ -7,19 +7,19 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-agents test check bench bench-accuracy bench-planner bench-daemon bench-agent proto catalog soak format clean
+.PHONY: help demo demo-agents test check bench bench-accuracy bench-planner bench-daemon bench-agent bench-terraform proto catalog soak format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
-demo: $(VENV)/.demo ## plan an example job, and compare and predict other fleets
+demo: $(VENV)/.demo ## plan an example job, compare other fleets, and rent it from a local AWS by Terraform
 	@BIN=$(BIN) sh examples/demo.sh
 
 demo-agents: $(VENV)/.dev ## a daemon and three real agents on this machine, with GPUs that are stand-ins
 	$(BIN)/python -m examples.live_agents
 
 test: $(VENV)/.dev ## install what the tests need and run all of them
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak" tests
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not soak" tests
 
 soak: $(VENV)/.dev ## the long versions: large markets, many rows, thousands of drawn examples
 	$(BIN)/python -m pytest -n 2 --timeout 1800 --hypothesis-profile soak -m "soak or hypothesis" tests
@@ -52,6 +52,9 @@ bench-agent: $(VENV)/.dev ## the agent: memory, CPU, notices, outages, a full di
 bench-daemon: $(VENV)/.dev ## the daemon under load: ingest, predictions, plans, restarts; 8 minutes on a quiet machine
 	$(BIN)/python -m benchmarks.daemon
 
+bench-terraform: $(VENV)/.dev ## apply beside Terraform by hand, fleets of 8 to 256 nodes, variables of 500 pools; 6 minutes, needs Terraform
+	$(BIN)/python -m benchmarks.terraform
+
 proto: $(VENV)/.dev ## write the stubs of protos/ to daemon/spotwright/v1
 	PYTHON=$(BIN)/python sh protos/generate.sh
 
@@ -67,7 +70,7 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.demo: pyproject.toml constraints.txt $(VENV)/.made
-	$(PIP) -e '.[daemon]'
+	$(PIP) -e '.[demo]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.made

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What `make demo` shows: the cheapest fleet for an example job with its proof, what would help a job that
-# cannot be done, and what fleets written by hand would do.
+# cannot be done, what fleets written by hand would do, and a fleet rented by Terraform from a local AWS.
 set -eu
 cd "$(dirname "$0")/.."
 bin=${BIN:-.venv/bin}
@@ -18,3 +18,5 @@ say "spotwright compare examples/resnet50.yaml --fleet 'g4dn.12xlarge*4/spot' --
 
 say "spotwright predict examples/papers/vgg19.yaml --fleet 'g4dn.4xlarge*4 + g3.16xlarge*4'"
 "$bin/spotwright" predict examples/papers/vgg19.yaml --fleet 'g4dn.4xlarge*4 + g3.16xlarge*4'
+
+"$bin/python" -m examples.rent_locally

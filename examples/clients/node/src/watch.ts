@@ -75,13 +75,16 @@ async function main(): Promise<number> {
   const agents = telemetry.WatchAgents({ job_id: flags.job });
   process.once("SIGINT", () => agents.cancel());
   try {
+    // All agents come first: a job that has ended already must not cut that off.
+    const begun = new Promise((resolve) => agents.once("data", resolve));
     const watching = shown(agents, (update) => update.agents.forEach((agent) => console.log(agentLine(agent))));
     if (flags.job === "") {
       await watching;
     } else {
       const events = jobs.WatchJob({ job_id: flags.job });
       process.once("SIGINT", () => events.cancel());
-      await Promise.all([shown(events, showJob).finally(() => agents.cancel()), watching]);
+      const ended = shown(events, showJob).then(() => Promise.race([begun, watching]));
+      await Promise.all([ended.finally(() => agents.cancel()), watching]);
     }
     return 0;
   } finally {

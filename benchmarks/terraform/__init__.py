@@ -1,0 +1,1 @@
+"""What Spotwright adds to Terraform, and how long fleets of several sizes take."""
