@@ -21,18 +21,22 @@ VALUES = {
     "tls_fetch_command": 'cp /keys/x "$SPOTWRIGHT_TLS_DIR/agents/"',
 }
 INSTALLER = "/etc/systemd/system/spotwright-agent-install.service"
+TIMER = Path("/etc/systemd/system/spotwright-agent-renew.timer")
+FETCH = (
+    'for end in crt key; do echo x > "$SPOTWRIGHT_TLS_DIR/agents/$SPOTWRIGHT_AGENT_ID.$end"; done'
+)
 HOSTILE = [
     '"', "'", "a\nruncmd: [evil]", '"]\n  - path: /etc/passwd', "${file(1)}", "%{ if true }", "\\",
     "\\n", "<>&", "é\U0001f600", "\u2028", "#", ": ", "\ttab", "a\r\nb", "$(touch x)", "`x`",
 ]  # fmt: skip
 
 
-def render(folder: Path, values: dict[str, str]) -> str:
+def render(folder: Path, values: dict[str, str], template: Path = TEMPLATE) -> str:
     require_tool("terraform")
     names = json.dumps(sorted(values))
     (folder / "main.tf").write_text(
         'variable "values" { type = map(string) }\n'
-        f'output "text" {{ value = templatefile("{TEMPLATE}", '
+        f'output "text" {{ value = templatefile("{template}", '
         f"{{ for name in {names} : name => var.values[name] }}) }}\n"
     )
     (folder / "terraform.tfvars.json").write_text(json.dumps({"values": values}))
@@ -51,7 +55,7 @@ def files_of(text: str) -> dict[str, dict[str, Any]]:
     assert set(document) == {"write_files", "runcmd"}
     (command,) = document["runcmd"]
     assert command[:2] == ["systemctl", "enable"]
-    assert {"--now", "--no-block", Path(INSTALLER).name} <= set(command)
+    assert {"--now", "--no-block", Path(INSTALLER).name, TIMER.name} <= set(command)
     return {file["path"]: file for file in document["write_files"]}
 
 
@@ -69,7 +73,7 @@ def test_settings_authority_and_scripts_are_written(tmp_path: Path) -> None:
     fetch = files["/opt/spotwright/boot/fetch-tls"]
     assert fetch["content"].splitlines()[-1] == VALUES["tls_fetch_command"]
     assert fetch["permissions"] == "0700"
-    assert len(files) == 6
+    assert len(files) == 8
 
 
 @pytest.mark.parametrize("name", sorted(VALUES))
@@ -87,7 +91,7 @@ def test_no_value_can_break_out_of_its_place(tmp_path: Path, name: str) -> None:
         "tls_fetch_command": files["/opt/spotwright/boot/fetch-tls"]["content"][18:-1],
     }
     assert found == VALUES | {name: value}
-    assert len(files) == 6
+    assert len(files) == 8
 
 
 class Host:
@@ -114,7 +118,7 @@ class Host:
         )  # fmt: skip
 
     def _here(self, text: str) -> str:
-        for top in ("/opt/spotwright", "/etc/spotwright", "/var/lib/cloud"):
+        for top in ("/opt/spotwright/", "/etc/spotwright/", "/var/lib/cloud/"):
             text = text.replace(top, f"{self.root}{top}")
         return text
 
@@ -133,14 +137,13 @@ class Host:
 
 
 def test_a_host_that_boots_fetches_its_certificate_and_installs_the_agent(tmp_path: Path) -> None:
-    fetch = 'for end in crt key; do echo x > "$SPOTWRIGHT_TLS_DIR/agents/$SPOTWRIGHT_AGENT_ID.$end"'
     package = "spotwright @ file:///a b'c\"d"
-    host = Host(tmp_path, VALUES | {"tls_fetch_command": f"{fetch}; done", "package": package})
+    host = Host(tmp_path, VALUES | {"tls_fetch_command": FETCH, "package": package})
 
-    first, again = host.boot(), host.boot()
+    done = host.boot()
 
-    assert (first.returncode, first.stderr, again.returncode) == (0, "", 0)
-    venv, pip, agent, *files = host.log.read_text().splitlines()[:5]
+    assert (done.returncode, done.stderr) == (0, "")
+    venv, pip, agent, *files = host.log.read_text().splitlines()
     assert venv == f"python3|-m|venv|{host.root}/opt/spotwright/agent|"
     assert pip == f"pip|install|--quiet|--|{package}|"
     assert agent.startswith("spotwright-agent|install|--tls-from|")
@@ -148,6 +151,23 @@ def test_a_host_that_boots_fetches_its_certificate_and_installs_the_agent(tmp_pa
     told = tomllib.loads((host.root / "etc/spotwright/agent.toml").read_text())
     assert told["agent_id"] == "i-0abc"
     assert not Path(agent.split("|")[3]).exists()  # the key is not left behind
+
+
+def test_an_installed_host_takes_only_a_certificate_that_is_new(tmp_path: Path) -> None:
+    host = Host(tmp_path, VALUES | {"tls_fetch_command": FETCH})
+    host.boot()
+    own = host.root / "etc/spotwright/agent-tls/agents/i-0abc.crt"
+    own.parent.mkdir(parents=True)
+
+    own.write_text("x\n")  # what is fetched
+    host.log.unlink()
+    assert host.boot().returncode == 0
+    assert not host.log.exists()
+
+    own.write_text("older\n")
+    assert host.boot().returncode == 0
+    [agent, *_] = host.log.read_text().splitlines()  # neither venv nor pip
+    assert agent.startswith("spotwright-agent|install|--tls-from|")
 
 
 def test_a_host_whose_certificate_comes_late_is_installed_at_a_later_try(tmp_path: Path) -> None:
@@ -171,12 +191,21 @@ def test_a_host_whose_certificate_comes_late_is_installed_at_a_later_try(tmp_pat
 def test_systemd_tries_again_until_the_agent_is_installed(tmp_path: Path) -> None:
     tool = require_tool("systemd-analyze")
     host = Host(tmp_path, VALUES)
-    unit = host.root / INSTALLER[1:]
+    units = sorted((host.root / "etc/systemd/system").iterdir())
 
-    done = subprocess.run([tool, "verify", unit], capture_output=True, text=True, check=False)
+    done = subprocess.run([tool, "verify", *units], capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    keys = dict(line.split("=", 1) for line in unit.read_text().splitlines() if "=" in line)
+    assert [unit.name.removeprefix("spotwright-agent-") for unit in units] == [
+        "install.service", "renew.service", "renew.timer",
+    ]  # fmt: skip
+    keys, renewal, timer = (
+        dict(line.split("=", 1) for line in unit.read_text().splitlines() if "=" in line)
+        for unit in units
+    )
     assert keys["Restart"] == "on-failure"
     assert keys["StartLimitIntervalSec"] == "0"  # never gives up
     assert keys["ConditionPathExists"] == f"!{host.root}/opt/spotwright/boot/installed"
+    assert renewal["ConditionPathExists"] == f"{host.root}/opt/spotwright/boot/installed"
+    assert renewal["ExecStart"] == keys["ExecStart"]
+    assert timer["OnCalendar"] == "daily"

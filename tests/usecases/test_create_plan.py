@@ -68,6 +68,16 @@ def test_the_same_job_has_the_same_plan_to_the_byte(example: str) -> None:
     assert text(planned(job_of(example))) == text(plan_of(example))
 
 
+@pytest.mark.parametrize("example", ["resnet50.yaml", "text-cnn-bsp.yaml"])
+def test_without_reasons_the_fleet_and_its_proof_are_the_same(example: str) -> None:
+    options = PlanOptions(without_reasons=True)
+    bare = create_plan(
+        job_of(example), catalog(), options=options, watch=Watch(), clock=lambda: 0.0
+    )
+
+    assert bare == replace(plan_of(example), why=(), savings=(), alternatives=())
+
+
 # ----- jobs that nothing can do
 
 

@@ -210,6 +210,7 @@ questions = st.builds(
     switching_s=st.floats(0, allow_infinity=False),
     with_frontier=st.booleans(),
     with_rivals=st.booleans(),
+    without_reasons=st.booleans(),
 )
 savings = st.builds(Saving, limit=texts, change=texts, saves_usd=numbers)
 alternatives = st.builds(

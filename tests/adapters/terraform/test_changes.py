@@ -1,0 +1,77 @@
+"""What a plan would do and why it failed, as the real Terraform tells it event by event."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from spotwright.adapters.terraform.changes import PlanEvents
+from spotwright.adapters.terraform.driver import Planned, Terraform
+from spotwright.adapters.terraform.program import find_program
+from spotwright.domain.errors import TerraformError
+from tests.outside_tools import require_tool
+
+ROOT = """
+variable "n" {
+  type = number
+  validation {
+    condition     = var.n > 0
+    error_message = "n is ${var.n}, which is not enough."
+  }
+}
+resource "terraform_data" "changed" { input = var.n }
+resource "terraform_data" "triggered" {
+  lifecycle { replace_triggered_by = [terraform_data.changed] }
+}
+resource "terraform_data" "remade" { triggers_replace = var.n }
+resource "terraform_data" "same" {}
+resource "terraform_data" "each" {
+  for_each = toset([for i in range(var.n) : "key-${i}"])
+}
+"""
+
+
+def plan_with(folder: Path, n: int) -> tuple[Terraform, Planned]:
+    require_tool("terraform")
+    (folder / "main.tf").write_text(ROOT)
+    (folder / "terraform.tfvars.json").write_text(json.dumps({"n": n}))
+    environment = {k: v for k, v in os.environ.items() if k != "TF_CLI_CONFIG_FILE"}
+    program = find_program(None, environment=environment)
+    terraform = Terraform(folder, program, environment=environment, say=lambda _: None)
+    terraform.init()
+    return terraform, terraform.plan(folder / "plan")
+
+
+def test_each_change_is_told_with_its_key_and_why(tmp_path: Path) -> None:
+    terraform, first = plan_with(tmp_path, 2)
+    assert {change.action for change in first.changes} == {"create"}
+    terraform.apply(tmp_path / "plan")
+
+    _, planned = plan_with(tmp_path, 1)
+
+    assert [(c.address, c.key, c.action.value, c.reason) for c in planned.changes] == [
+        ("terraform_data.changed", None, "update", ""),
+        ('terraform_data.each["key-1"]', "key-1", "delete", ""),
+        ("terraform_data.remade", None, "replace", "it cannot be changed in place"),
+        ("terraform_data.triggered", None, "replace", "something that it is made of changes"),
+    ]
+
+
+def test_a_failed_plan_is_quoted_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(TerraformError) as raised:
+        plan_with(tmp_path, 0)
+
+    assert str(raised.value).startswith("terraform plan failed:\nError: Invalid value for variable")
+    assert "n is 0, which is not enough." in str(raised.value)
+    assert "  on terraform.tfvars.json line 1" in str(raised.value)
+
+
+def test_lines_that_are_no_events_are_what_went_wrong() -> None:
+    events = PlanEvents(say=lambda _: None)
+
+    for line in ("Error: Failed to load", "", '{"no": "type"}', "[1]"):
+        events.take(line)
+
+    assert events.errors.startswith("Error: Failed to load")
+    assert events.changes == ()

@@ -1,0 +1,125 @@
+"""From a job file to instances and back: `apply`, `reconcile`, `destroy` on an emulated AWS."""
+
+import json
+import signal
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import SPOTWRIGHT
+from tests.cli.small_job import told_plan
+from tests.daemon_process import running_daemon
+from tests.e2e.renting import FLEET, job, rented, spotwright
+from tests.moto_server import MotoServer, moto
+from tests.terraform_tool import run_terraform
+
+__all__ = ["job", "moto"]  # fixtures, used by their names
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def planned(moto: MotoServer, told: dict[str, Any]) -> Counter[tuple[str, str, str]]:
+    zones = moto.client("ec2").describe_availability_zones()["AvailabilityZones"]
+    names = {zone["ZoneId"]: zone["ZoneName"] for zone in zones}
+    found: Counter[tuple[str, str, str]] = Counter()
+    for group in told["fleet"]:
+        found[group["role"], group["instance_type"], names[group["zone"]]] += group["node_count"]
+    return found
+
+
+def test_what_is_approved_is_rented_compared_and_given_up(
+    job: Path, moto: MotoServer, tmp_path: Path
+) -> None:
+    folder, env = tmp_path / "a fleet", moto.environment()
+    flags = "--dir", folder
+
+    declined = spotwright("apply", job, *flags, environment=env, answer="y\n")
+    assert (declined.returncode, rented(moto)) == (1, Counter())
+    assert declined.stderr.endswith("error: nothing was changed\n")
+    assert not (folder / "fleet.auto.tfvars.json").exists()
+
+    done = spotwright("apply", job, *flags, environment=env, answer="yes\n")
+    assert done.returncode == 0, done.stderr
+    assert rented(moto) == planned(moto, told_plan(job))
+    assert "Apply complete!" in done.stderr
+    screen = done.stdout.splitlines()
+    assert len(screen) <= 40
+    assert "0 -> " in screen[3]
+    assert screen[-2].startswith("rent: $0/h -> $")
+
+    # plain Terraform, with the file that was written, has nothing to do either
+    plain = run_terraform(folder, "plan", "-detailed-exitcode", environment=env)
+    assert plain.returncode == 0, plain.stdout + plain.stderr
+    again = spotwright("apply", job, *flags, environment=env)
+    assert again.returncode == 0, again.stderr
+    assert "nothing to change" in again.stdout
+
+    compared = spotwright("reconcile", *flags, "--json", environment=env)
+    told = json.loads(compared.stdout)
+    # The emulator starts on-demand nodes where a template asks for spot: a silent fall-back.
+    assert {each["kind"] for each in told["differences"]} == {"on-demand-fallback"}
+    assert (compared.returncode, told["drift"]) == (1, [])
+
+    gone = spotwright("destroy", *flags, "--auto-approve", "--json", environment=env)
+    assert gone.returncode == 0, gone.stderr
+    assert json.loads(gone.stdout)["usd_per_hour"]["after"] == 0
+    assert rented(moto) == Counter()
+    assert not (folder / "fleet.auto.tfvars.json").exists()
+
+
+def test_a_fleet_planned_by_a_daemon_is_changed_where_it_runs_and_drift_is_told(
+    job: Path, moto: MotoServer, tmp_path: Path
+) -> None:
+    folder, env = tmp_path / "fleet", moto.environment()
+    with running_daemon(tmp_path) as daemon:
+        flags = "--dir", folder, "--auto-approve", "--daemon", daemon.address
+        first = spotwright("apply", job, *flags, environment=env)
+        before = {instance["InstanceId"] for instance in moto.instances(FLEET)}
+        hurried = spotwright("apply", job, *flags, "--deadline", "30h", environment=env)
+    assert (first.returncode, hurried.returncode) == (0, 0), first.stderr + hurried.stderr
+    after = {instance["InstanceId"] for instance in moto.instances(FLEET)}
+    assert before < after  # what ran goes on
+
+    scaling = moto.client("autoscaling")
+    (group,) = scaling.describe_auto_scaling_groups()["AutoScalingGroups"]
+    name, wanted = group["AutoScalingGroupName"], group["DesiredCapacity"]
+    scaling.update_auto_scaling_group(AutoScalingGroupName=name, DesiredCapacity=wanted - 1)
+    compared = spotwright("reconcile", "--dir", folder, "--json", environment=env)
+
+    told = json.loads(compared.stdout)
+    kinds = {each["kind"] for each in told["differences"]}
+    assert {"missing-nodes", "desired-count"} <= kinds
+    assert ["aws_autoscaling_group" in change["address"] for change in told["drift"]] == [True]
+    spotwright("destroy", "--dir", folder, "--auto-approve", environment=env)
+    assert rented(moto) == Counter()
+
+
+def test_ctrl_c_lets_terraform_end_in_order_and_the_next_apply_goes_on(
+    job: Path, moto: MotoServer, tmp_path: Path
+) -> None:
+    folder, env = tmp_path / "fleet", moto.environment()
+    first = spotwright("apply", job, "--dir", folder, "--auto-approve", environment=env)
+    assert first.returncode == 0, first.stderr
+    arguments = ["apply", str(job), "--dir", str(folder), "--auto-approve", "--deadline", "30h"]
+    with subprocess.Popen(
+        [str(SPOTWRIGHT), *arguments], env=env, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        said = []
+        for line in process.stderr:
+            said.append(line)
+            if "aws_autoscaling_group" in line and "Modifying..." in line:
+                process.send_signal(signal.SIGINT)
+    assert process.returncode == 1
+    assert "interrupted: terraform apply has stopped" in said[-1]
+    assert not list(folder.glob(".terraform.tfstate.lock*"))  # unlocked
+    assert (folder / "fleet.auto.tfvars.json").read_text() != ""
+
+    done = spotwright(*arguments, environment=env)
+    assert done.returncode == 0, done.stderr
+    wanted = json.loads((folder / "fleet.auto.tfvars.json").read_text())["pools"]
+    assert sum(rented(moto).values()) == sum(pool["node_count"] for pool in wanted.values())
+    spotwright("destroy", "--dir", folder, "--auto-approve", environment=env)
