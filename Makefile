@@ -19,7 +19,7 @@ demo-agents: $(VENV)/.dev ## a daemon and three real agents on this machine, wit
 	$(BIN)/python -m examples.live_agents
 
 test: $(VENV)/.dev ## install what the tests need and run all of them
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not soak" tests
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not soak" tests
 
 soak: $(VENV)/.dev ## the long versions: large markets, many rows, thousands of drawn examples
 	$(BIN)/python -m pytest -n 2 --timeout 1800 --hypothesis-profile soak -m "soak or hypothesis" tests

@@ -31,6 +31,9 @@ class DeafCall:
     async def read(self) -> v1.SessionRequest:
         return await self.said.get()
 
+    async def send_initial_metadata(self, _: object) -> None:
+        """Headers go through whatever the window."""
+
     async def write(self, _: v1.SessionResponse) -> None:
         self.written.set()
         await asyncio.Event().wait()

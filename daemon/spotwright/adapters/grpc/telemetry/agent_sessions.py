@@ -47,6 +47,14 @@ class AgentSession:
         self._to_say: deque[v1.SessionResponse] = deque()  # besides acknowledgements
         self._writing: asyncio.Task[None] | None = None
 
+    async def begin(self) -> None:
+        """Send the call's headers by themselves.
+
+        They would go with the first response; where the writing of that is broken off, gRPC sends
+        them again with the status, refuses that, and the call never ends.
+        """
+        await self._context.send_initial_metadata(())
+
     def welcome(self, last_sequence: int, *, max_batch_bytes: int, unix_ms: int) -> None:
         """Answer hello, without waiting for an agent that does not read."""
         self._received = self._stored = self._acked = last_sequence

@@ -173,6 +173,7 @@ class TelemetryIngest:
             raise StatusError(no_hello_status(self._times.hello_s)) from None
 
     async def _open(self, session: AgentSession) -> None:
+        await session.begin()
         start = await self._in_thread(
             lambda: self._store.open_session(
                 session.facts, session_id=session.session_id, replica=self._replica
