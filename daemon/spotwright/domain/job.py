@@ -80,6 +80,7 @@ class Limits:
     max_parameter_servers: int = 4
     max_count_by_type: Mapping[str, int] = field(default_factory=dict)
     max_count_per_pool: int | None = None
+    max_count_by_pool: Mapping[Pool, int] = field(default_factory=dict)  # what can be had now
     max_vcpus: Mapping[tuple[str, Market], int] = field(default_factory=dict)  # in each region
     max_nodes: int = 64
     max_pools: int | None = None

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from spotwright.domain.checks import require_fraction, require_not_negative, require_positive
 from spotwright.domain.hardware import Precision
+from spotwright.domain.offer import Pool
 
 
 class Strategy(StrEnum):
@@ -335,6 +336,8 @@ class SpotBehaviour:
     restart_s: float = 120.0  # from revocation to a replacement that trains
     common_shock_fraction: float = 0.5  # of the hazard, that takes a whole pool at once
     lifetimes: Mapping[str, Lifetimes] = field(default_factory=dict)  # measured, by instance type
+    # Losses per hour of one node that a controller has seen; they override everything else.
+    hazards_per_hour: Mapping[Pool, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         require_positive(self, "checkpoint_s")

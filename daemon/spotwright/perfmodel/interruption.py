@@ -56,9 +56,15 @@ class SpotRisk:
 
 
 def hazard_per_hour(workload: Workload, group: NodeGroup) -> float:
-    """Return the interruptions per hour of one node: from measured lifetimes, else the advisor."""
+    """Return the interruptions per hour of one node.
+
+    What a controller has seen of the pool counts most, then measured lifetimes, then the advisor.
+    """
     if group.market is Market.ON_DEMAND or group.offer is None:
         return 0.0
+    seen = workload.spot.hazards_per_hour.get(group.offer.pool)
+    if seen is not None:
+        return seen
     measured = workload.spot.lifetimes.get(group.instance_type.name)
     if measured is not None:
         return kaplan_meier(measured.hours, measured.revoked).mean_hazard_per_hour(

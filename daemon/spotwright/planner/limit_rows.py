@@ -102,8 +102,14 @@ def _within(rows: Sequence[Row], upper: Floats) -> Floats:
 
 def _upper(limits: Limits, offers: Sequence[Offer]) -> Floats:
     most = float(min(limits.max_nodes, limits.max_count_per_pool or limits.max_nodes))
-    by_type = limits.max_count_by_type
-    return np.array([min(most, float(by_type.get(o.instance_type.name, most))) for o in offers])
+    by_type, by_pool = limits.max_count_by_type, limits.max_count_by_pool
+    return np.array(
+        [
+            min(most, by_type.get(o.instance_type.name, most), by_pool.get(o.pool, most))
+            for o in offers
+        ],
+        dtype=np.float64,
+    )
 
 
 def _nodes(limits: Limits, offers: Sequence[Offer], servers: Sequence[NodeGroup]) -> Row:

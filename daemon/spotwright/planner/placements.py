@@ -53,7 +53,8 @@ def sites(
             if zone not in kept:
                 kept[zone] = _without_matched(problem, inside, servers, keep)
             found.append(Site(kept[zone], servers))
-    return _without_dearer(problem.job, found, keep, prices_matter=prices_matter)
+    apart = keep | problem.job.limits.max_count_by_pool.keys()  # those may lack room for all nodes
+    return _without_dearer(problem.job, found, apart, prices_matter=prices_matter)
 
 
 def _without_dearer(
@@ -258,7 +259,8 @@ def _without_matched(
         better = sum(all(a <= b for a, b in zip(other, mine, strict=True)) for other in others)
         if better < needed or offer.pool in keep:
             kept.append(worker)
-        others.append(mine)
+        if offer.pool not in limits.max_count_by_pool:  # else it may lack room for every node
+            others.append(mine)
     return tuple(sorted(kept, key=lambda w: str(w.group.offer.pool) if w.group.offer else ""))
 
 

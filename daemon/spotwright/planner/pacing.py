@@ -1,0 +1,209 @@
+"""When to wait for spot capacity, when to buy on demand, and when to go back.
+
+A job has so many hours left and so much work, counted in hours on the sure fleet. In each moment it
+is in one of three modes: it waits with what it has, it runs on spot capacity, or on the sure fleet,
+which nobody takes away. Spot capacity is there or not; it is lost at `losses_per_hour` and returns
+at `returns_per_hour`. To enter a mode takes `restart_hours`, paid and without progress. With V the
+least expected cost, D the length of a step, and s_a, p_a speed and price of mode a:
+
+    V(hours, work, mode, there) = min over a of
+        p_a D + E V(hours - D, work + [a is entered] s_a restart_hours - s_a D, a, there')
+    V(0, work, ., .) = penalty * work
+
+Spot capacity can be entered only while it is there, and who loses it waits. This dynamic program is
+the optimal policy where times between changes have no memory; the rules for deadlines of the
+literature (greedy, uniform progress) are policies of the same problem, hence never better there.
+The penalty alone would let interpolation cut corners at the very end, so that `Pacing.must_be_sure`
+is asked first: it keeps the time that the sure fleet needs, and that holds for any market.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_STEPS = 480  # from now to the deadline
+_PENALTY = 1e3  # of an hour of work that is left at the deadline, in hours of the sure fleet
+_ROOM = 1.05  # of the table beyond the hours that are left, for restarts
+
+
+class Mode(IntEnum):
+    """What a job does with its time."""
+
+    WAIT = 0
+    SPOT = 1
+    SURE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """What a mode costs and brings, in units of the sure fleet."""
+
+    speed: float  # work per hour
+    price: float  # per hour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Market:
+    """How spot capacity comes and goes, and what entering a mode takes."""
+
+    losses_per_hour: float
+    returns_per_hour: float
+    restart_hours: float
+
+    def __post_init__(self) -> None:
+        if min(self.losses_per_hour, self.returns_per_hour, self.restart_hours) < 0:
+            raise ValueError(f"rates and times must not be negative, got {self}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a job stands."""
+
+    hours_left: float
+    work_hours: float  # on the sure fleet
+    mode: Mode
+    spot_is_there: bool
+
+
+class Pacing:
+    """The policy for a job whose deadline is at most `longest_hours` away."""
+
+    def __init__(self, *, wait: Pace, spot: Pace, market: Market, longest_hours: float) -> None:
+        """Work out what to do in every case; equal questions are worked out once.
+
+        Figures are rounded to a few per cent, which changes what is best by far less.
+        """
+        self._step_hours = _rounded_up(longest_hours) / _STEPS
+        self._speeds = (_rounded(wait.speed), _rounded(spot.speed), 1.0)
+        self._restart_hours = market.restart_hours
+        self._choices = _table(
+            step_hours=self._step_hours,
+            speeds=self._speeds,
+            prices=(_rounded(wait.price), _rounded(spot.price), 1.0),
+            rates=(_rounded(market.losses_per_hour), _rounded(market.returns_per_hour)),
+            restart_hours=_rounded(market.restart_hours),
+        )
+
+    def must_be_sure(self, standing: Standing, *, margin_hours: float) -> bool:
+        """Tell whether any more delay could break the deadline, whatever the market does."""
+        entering = 0.0 if standing.mode is Mode.SURE else self._restart_hours
+        return standing.hours_left <= standing.work_hours + entering + margin_hours
+
+    def may_leave_sure(self, standing: Standing, *, margin_hours: float) -> bool:
+        """Tell whether the sure fleet could be left and entered again in time."""
+        needed = standing.work_hours + 2 * self._restart_hours + margin_hours
+        return standing.hours_left > needed
+
+    def best(self, standing: Standing) -> Mode:
+        """Return the mode to be in from now on."""
+        if standing.work_hours <= 0:
+            return standing.mode
+        step = min(max(0, int(standing.hours_left / self._step_hours)), len(self._choices) - 1)
+        table = self._choices[step, standing.mode, int(standing.spot_is_there)]
+        work = math.ceil(standing.work_hours / self._step_hours - 1e-9)
+        return Mode(int(table[min(work, len(table) - 1)]))
+
+    def hours_until_change(self, standing: Standing, mode: Mode) -> float:
+        """Return for how long `mode` stays best while the market stays as it is."""
+        here = int(standing.spot_is_there)
+        speed = self._speeds[mode]
+        step = min(int(standing.hours_left / self._step_hours), len(self._choices) - 1)
+        work = standing.work_hours / self._step_hours
+        most = self._choices.shape[3] - 1
+        for passed in range(1, step):
+            left = work - passed * speed
+            if left <= 0:
+                return math.inf
+            table = self._choices[step - passed, mode, here]
+            if table[min(math.ceil(left - 1e-9), most)] != mode:
+                return passed * self._step_hours
+        return step * self._step_hours
+
+
+def _rounded(value: float) -> float:
+    """Round to about 3 %, so that tables can be used again."""
+    if value <= 0 or not math.isfinite(value):
+        return 0.0
+    return float(2 ** (round(math.log2(value) * 24) / 24))
+
+
+def _rounded_up(hours: float) -> float:
+    """Round up to about 6 %."""
+    return float(2 ** (math.ceil(math.log2(max(hours, 1e-3)) * 12) / 12))
+
+
+@lru_cache(maxsize=256)
+def _table(
+    *,
+    step_hours: float,
+    speeds: tuple[float, float, float],
+    prices: tuple[float, float, float],
+    rates: tuple[float, float],
+    restart_hours: float,
+) -> NDArray[np.int8]:
+    """Return the best mode by steps left, mode, whether spot is there, and steps of work."""
+    works = math.ceil(_STEPS * _ROOM + restart_hours / step_hours) + 1
+    changes = 1 - math.exp(-rates[0] * step_hours), 1 - math.exp(-rates[1] * step_hours)
+    work = np.arange(works) * step_hours
+    value = np.broadcast_to(_PENALTY * work, (3, 2, works)).copy()
+    choices = np.zeros((_STEPS + 1, 3, 2, works), dtype=np.int8)
+    choices[0, :, :, :] = Mode.SURE
+    moves = [
+        (
+            _Shift(works, -speed),
+            _Shift(works, speed * (restart_hours / step_hours - 1)),
+        )
+        for speed in speeds
+    ]
+    for step in range(1, _STEPS + 1):
+        value = _before(
+            value, moves, prices, step_hours=step_hours, changes=changes, out=choices[step]
+        )
+        value[:, :, 0] = 0.0
+    return choices
+
+
+class _Shift:
+    """Values at work that is more or less by a fixed number of steps, interpolated."""
+
+    def __init__(self, works: int, steps: float) -> None:
+        places = np.clip(np.arange(works) + steps, 0.0, works - 1.0)
+        self._low = places.astype(np.intp)
+        self._high = np.minimum(self._low + 1, works - 1)
+        self._share = places - self._low
+
+    def __call__(self, values: Floats) -> Floats:
+        low = values[..., self._low]
+        return np.asarray(low + self._share * (values[..., self._high] - low))
+
+
+def _before(
+    value: Floats,
+    moves: list[tuple[_Shift, _Shift]],
+    prices: tuple[float, float, float],
+    *,
+    step_hours: float,
+    changes: tuple[float, float],
+    out: NDArray[np.int8],
+) -> Floats:
+    """Return the values one step earlier; write the best modes to `out`."""
+    lost, back = changes
+    options = np.full((3, 3, 2, value.shape[2]), np.inf)  # mode to be in, mode so far, there
+    for mode, price in zip(Mode, prices, strict=True):
+        gone = value[Mode.WAIT if mode is Mode.SPOT else mode, 0]
+        there = (1 - lost) * value[mode, 1] + lost * gone
+        away = back * value[mode, 1] + (1 - back) * gone
+        expected = np.stack((away, there))
+        stay, enter = moves[mode]
+        staying = price * step_hours + stay(expected)
+        options[mode] = staying if mode is Mode.WAIT else price * step_hours + enter(expected)
+        options[mode, mode] = staying
+    options[Mode.SPOT, :, 0] = np.inf
+    out[:] = options.argmin(axis=0)
+    return np.asarray(options.min(axis=0))

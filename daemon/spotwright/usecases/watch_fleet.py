@@ -1,0 +1,294 @@
+"""See what happened to a running job's fleet, and whether that calls for a decision.
+
+A pure function of what is seen and remembered, so that the daemon and the simulator share it.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from spotwright.domain.job import Goal
+from spotwright.domain.offer import Market, Pool
+from spotwright.domain.steering import (
+    JobNow,
+    JobView,
+    Move,
+    NodeState,
+    Steering,
+    Trigger,
+    Weather,
+)
+from spotwright.usecases.steering_rules import SteeringRules
+
+_STAYING = {NodeState.STARTING, NodeState.TRAINING, NodeState.HINTED}
+# What cannot be left as it is; everything else may wait until a change pays.
+_FORCING = {
+    Trigger.INTERRUPTION_NOTICE,
+    Trigger.NODE_LOST,
+    Trigger.SHORT_GRANT,
+    Trigger.DEADLINE_AT_RISK,
+    Trigger.CEILING_REACHED,
+}
+_CLEARED = 0.98  # of a deadline or a budget: below it a risk counts as gone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteeringMemory:
+    """What is known of a job from before; enough for another controller to go on."""
+
+    time_s: float | None = None  # of the last look; None: there was none
+    nodes: Mapping[str, tuple[Pool, NodeState]] = field(default_factory=dict)
+    down: frozenset[Pool] = frozenset()
+    cooling: Mapping[Pool, float] = field(default_factory=dict)  # until when
+    failures: Mapping[Pool, tuple[int, float]] = field(default_factory=dict)  # how many, the last
+    short_since: Mapping[Pool, float] = field(default_factory=dict)
+    weather: Mapping[Pool, Weather] = field(default_factory=dict)
+    capacity: Weather = field(default_factory=Weather)
+    drift_since_s: float | None = None
+    standing: frozenset[Trigger] = frozenset()  # risks that were told and are still there
+    # Of the last decision:
+    move: Move | None = None
+    change_s: float = float("-inf")
+    check_s: float = float("inf")
+    goal_per_hour: float = 0.0
+    usd_per_hour: float = 0.0
+    prices: Mapping[Pool, float] = field(default_factory=dict)
+
+
+class Watched(NamedTuple):
+    """What was seen."""
+
+    triggers: tuple[Trigger, ...]
+    forced: bool  # a decision cannot wait until it pays
+    now: JobNow
+    memory: SteeringMemory
+
+
+def watch_fleet(
+    view: JobView,
+    memory: SteeringMemory,
+    *,
+    goal: Goal,
+    rules: SteeringRules,
+    spot_pools: Set[Pool],
+) -> Watched:
+    """Look at a fleet.
+
+    Args:
+        view: what is seen now.
+        memory: from the look before.
+        goal: of the whole job.
+        rules: when something counts.
+        spot_pools: those that the job could use, for how capacity comes and goes.
+    """
+    failed = Counter(_failed_pools(view, memory, rules))
+    looked = _cooled(_weathered(memory, view, spot_pools), view, failed, rules)
+    down = _down(view, looked)
+    triggers = tuple(dict.fromkeys(_triggers(view, memory, looked, down, rules, goal)))
+    looked = replace(
+        looked,
+        time_s=view.time_s,
+        nodes={node.node_id: (node.pool, node.state) for node in view.nodes},
+        down=down,
+        short_since=_short_since(view, memory),
+        drift_since_s=_drift_since(view, memory, rules),
+        standing=frozenset(_risks(view, memory, goal)),
+    )
+    forced = bool(_FORCING & {*triggers}) or _is_makeshift(view, memory)
+    return Watched(triggers, forced, _now(view, looked, rules), looked)
+
+
+def decided(memory: SteeringMemory, steering: Steering, view: JobView) -> SteeringMemory:
+    """Return what is remembered after a decision."""
+    changes = steering.move in (Move.CHANGE, Move.GIVE_UP)
+    return replace(
+        memory,
+        move=steering.move,
+        change_s=view.time_s if changes else memory.change_s,
+        check_s=view.time_s + steering.holds_s,
+        goal_per_hour=steering.goal_per_hour,
+        usd_per_hour=steering.usd_per_hour,
+        prices=dict(view.prices_usd_per_hour),
+        short_since={} if changes else memory.short_since,
+    )
+
+
+def is_too_early(watched: Watched, rules: SteeringRules) -> bool:
+    """Tell whether what nothing forces would follow too soon on the last change."""
+    since_s = watched.now.time_s - watched.memory.change_s
+    return rules.savings_threshold and not watched.forced and since_s < rules.calm_s
+
+
+def _triggers(
+    view: JobView,
+    before: SteeringMemory,
+    looked: SteeringMemory,
+    down: Set[Pool],
+    rules: SteeringRules,
+    goal: Goal,
+) -> Iterator[Trigger]:
+    if before.time_s is None:
+        yield Trigger.STARTED
+    for node in view.nodes:
+        _, state = before.nodes.get(node.node_id, (node.pool, None))
+        if node.state is not state and node.state is NodeState.LEAVING:
+            yield Trigger.INTERRUPTION_NOTICE
+        if node.state is not state and node.state is NodeState.HINTED:
+            yield Trigger.REBALANCE_HINT
+    if any(_lost(view, before)):
+        yield Trigger.NODE_LOST
+    if any(_ungranted(view, before, rules)):
+        yield Trigger.SHORT_GRANT
+    if before.down - down:
+        yield Trigger.CAPACITY_BACK
+    drift_since_s = _drift_since(view, before, rules)
+    if drift_since_s is not None and view.time_s - drift_since_s >= rules.drift_after_s:
+        yield Trigger.DRIFT
+    if any(_moved_prices(view, before, rules)):
+        yield Trigger.PRICE_CHANGE
+    yield from sorted(_risks(view, before, goal) - before.standing)
+    if view.time_s >= looked.check_s:
+        yield Trigger.CHECK_DUE
+
+
+def _lost(view: JobView, before: SteeringMemory) -> Iterator[Pool]:
+    """Yield the pools of nodes that are gone though they are still wanted."""
+    present = {node.node_id for node in view.nodes}
+    counts = Counter(node.pool for node in view.nodes)
+    for node_id, (pool, _) in before.nodes.items():
+        if node_id not in present and counts[pool] < view.asked.get(pool, 0):
+            yield pool
+
+
+def _ungranted(view: JobView, before: SteeringMemory, rules: SteeringRules) -> Iterator[Pool]:
+    """Yield the pools that have not given what was asked for, for too long."""
+    for pool, since_s in _short_since(view, before).items():
+        if view.time_s - since_s >= rules.grant_timeout_s:
+            yield pool
+
+
+def _short_since(view: JobView, before: SteeringMemory) -> dict[Pool, float]:
+    counts = Counter(node.pool for node in view.nodes)
+    return {
+        pool: before.short_since.get(pool, view.time_s)
+        for pool, wanted in view.asked.items()
+        if counts[pool] < wanted
+    }
+
+
+def _failed_pools(view: JobView, before: SteeringMemory, rules: SteeringRules) -> Iterator[Pool]:
+    """Yield the spot pools that took or refused nodes since the last look."""
+    failed = {*_lost(view, before), *_ungranted(view, before, rules)}
+    for node in view.nodes:
+        _, state = before.nodes.get(node.node_id, (node.pool, None))
+        if node.state is NodeState.LEAVING and state is not NodeState.LEAVING:
+            failed.add(node.pool)
+    for pool in sorted(failed):
+        was_leaving = any(
+            p == pool and state is NodeState.LEAVING for p, state in before.nodes.values()
+        )
+        if pool.market is Market.SPOT and not (was_leaving and pool in before.cooling):
+            yield pool
+
+
+def _cooled(
+    memory: SteeringMemory, view: JobView, failed: Mapping[Pool, int], rules: SteeringRules
+) -> SteeringMemory:
+    """Leave pools that failed alone for a while, longer each time."""
+    cooling = {pool: until for pool, until in memory.cooling.items() if until > view.time_s}
+    failures = dict(memory.failures)
+    weather = dict(memory.weather)
+    for pool in failed:
+        count, last_s = failures.get(pool, (0, view.time_s))
+        count = 1 if view.time_s - last_s > rules.forget_failures_s else count + 1
+        failures[pool] = (count, view.time_s)
+        weather[pool] = replace(
+            weather.get(pool, Weather()), losses=weather.get(pool, Weather()).losses + 1
+        )
+        if rules.cool_down:
+            pause_s = min(rules.first_cool_down_s * 2 ** (count - 1), rules.longest_cool_down_s)
+            cooling[pool] = view.time_s + pause_s
+    return replace(memory, cooling=cooling, failures=failures, weather=weather)
+
+
+def _weathered(memory: SteeringMemory, view: JobView, spot_pools: Set[Pool]) -> SteeringMemory:
+    """Count how long capacity was there since the last look, and how that ended."""
+    if memory.time_s is None or not spot_pools:
+        return memory
+    hours = (view.time_s - memory.time_s) / 3600
+    was_up = bool(spot_pools - memory.down)
+    is_up = bool(spot_pools - _down(view, memory))
+    weather = dict(memory.weather)
+    for pool in {pool for pool, _ in memory.nodes.values() if pool.market is Market.SPOT}:
+        seen = weather.get(pool, Weather())
+        weather[pool] = replace(seen, up_hours=seen.up_hours + hours)
+    return replace(
+        memory,
+        weather=weather,
+        capacity=memory.capacity.passed(hours, was_up=was_up, is_up=is_up),
+    )
+
+
+def _down(view: JobView, memory: SteeringMemory) -> frozenset[Pool]:
+    cooling = {pool for pool, until in memory.cooling.items() if until > view.time_s}
+    return view.unavailable | (frozenset() if view.is_probed else cooling)
+
+
+def _drift_since(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> float | None:
+    low, high = rules.pace_interval
+    if view.pace_factor is None or low <= view.pace_factor <= high:
+        return None
+    return memory.drift_since_s if memory.drift_since_s is not None else view.time_s
+
+
+def _moved_prices(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> Iterator[Pool]:
+    for pool in view.asked:
+        before, after = memory.prices.get(pool), view.prices_usd_per_hour.get(pool)
+        if before and after and abs(after / before - 1) >= rules.price_change_fraction:
+            yield pool
+
+
+def _risks(view: JobView, memory: SteeringMemory, goal: Goal) -> set[Trigger]:
+    """Return what threatens the goal; a risk that was told must recede clearly to be gone."""
+    risks = set()
+    left = 1 - view.done_fraction
+    speed = memory.goal_per_hour * (view.pace_factor or 1.0)
+    if speed > 0 and memory.move is not Move.WAIT:
+        hours = left / speed
+        if goal.deadline_s is not None:
+            told = Trigger.DEADLINE_AT_RISK in memory.standing
+            late = view.time_s + hours * 3600 > goal.deadline_s * (_CLEARED if told else 1.0)
+            risks |= {Trigger.DEADLINE_AT_RISK} if late else set()
+        if goal.budget_usd is not None:
+            told = Trigger.CEILING_REACHED in memory.standing
+            bound_usd = goal.budget_usd * (_CLEARED if told else 1.0)
+            dear = view.spent_usd + hours * memory.usd_per_hour > bound_usd
+            risks |= {Trigger.CEILING_REACHED} if dear else set()
+    if goal.budget_usd is not None and view.spent_usd >= goal.budget_usd:
+        risks.add(Trigger.CEILING_REACHED)
+    return risks
+
+
+def _is_makeshift(view: JobView, memory: SteeringMemory) -> bool:
+    """Tell whether the job waits, or runs on nodes that stand in for others."""
+    on_demand = any(node.pool.market is Market.ON_DEMAND for node in view.nodes)
+    return memory.move in (None, Move.WAIT, Move.GIVE_UP) or on_demand
+
+
+def _now(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> JobNow:
+    staying = Counter(node.pool for node in view.nodes if node.state in _STAYING)
+    starting = [node.ready_s for node in view.nodes if node.state is NodeState.STARTING]
+    return JobNow(
+        time_s=view.time_s,
+        done_fraction=view.done_fraction,
+        spent_usd=view.spent_usd,
+        staying=dict(staying),
+        ready_in_s=max((ready - view.time_s for ready in starting), default=0.0),
+        servers=view.servers,
+        down=memory.down,
+        weather=memory.weather if rules.learn else {},
+        capacity=memory.capacity if rules.learn else Weather(),
+        prices_usd_per_hour=view.prices_usd_per_hour,
+        pace_factor=view.pace_factor or 1.0,
+    )
