@@ -13,10 +13,13 @@ from spotwright.adapters.terraform.process import Ended, run
 from spotwright.domain.errors import TerraformError
 
 # Runs a shell command as `run` does, and tells how it ended. The handler of before must be back.
+# What the tests were started by, such as nohup, may have signals ignored.
 RUNNER = """
 import signal, sys
 from pathlib import Path
 from spotwright.adapters.terraform.process import run
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 before = signal.getsignal(signal.SIGINT)
 ended = run(["sh", "-c", sys.argv[1]], folder=Path("."), environment={"PATH": sys.argv[2]},
             say=lambda line: print(line, flush=True))
