@@ -1,4 +1,4 @@
-"""Oracles: a simulated market, rival policies on the same draws, and cases with one right answer."""
+"""Oracles: drawn markets with rival policies on the same draws, and cases with one right answer."""
 
 import math
 from collections.abc import Callable
@@ -22,9 +22,7 @@ def pacing(
     return Pacing(wait=wait, spot=spot, market=market, longest_hours=hours)
 
 
-def standing(
-    hours: float, work: float, mode: Mode = Mode.WAIT, *, there: bool = False
-) -> Standing:
+def standing(hours: float, work: float, mode: Mode = Mode.WAIT, *, there: bool = False) -> Standing:
     return Standing(hours_left=hours, work_hours=work, mode=mode, spot_is_there=there)
 
 
