@@ -54,6 +54,7 @@ class SteeringMemory:
     goal_per_hour: float = 0.0
     usd_per_hour: float = 0.0
     prices: Mapping[Pool, float] = field(default_factory=dict)
+    pace_factor: float = 1.0
 
 
 class Watched(NamedTuple):
@@ -110,6 +111,8 @@ def decided(memory: SteeringMemory, steering: Steering, view: JobView) -> Steeri
         goal_per_hour=steering.goal_per_hour,
         usd_per_hour=steering.usd_per_hour,
         prices=dict(view.prices_usd_per_hour),
+        pace_factor=view.pace_factor or memory.pace_factor,
+        drift_since_s=None,
         short_since={} if changes else memory.short_since,
     )
 
@@ -236,8 +239,9 @@ def _down(view: JobView, memory: SteeringMemory) -> frozenset[Pool]:
 
 
 def _drift_since(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> float | None:
+    """Return since when steps are other than the last decision took them to be."""
     low, high = rules.pace_interval
-    if view.pace_factor is None or low <= view.pace_factor <= high:
+    if view.pace_factor is None or low <= view.pace_factor / memory.pace_factor <= high:
         return None
     return memory.drift_since_s if memory.drift_since_s is not None else view.time_s
 
