@@ -123,6 +123,12 @@ def is_too_early(watched: Watched, rules: SteeringRules) -> bool:
     return rules.savings_threshold and not watched.forced and since_s < rules.calm_s
 
 
+def postponed(watched: Watched, rules: SteeringRules) -> SteeringMemory:
+    """Return what is remembered where it is too early: a look is due once there is calm."""
+    memory = watched.memory
+    return replace(memory, check_s=min(memory.check_s, memory.change_s + rules.calm_s))
+
+
 def _triggers(
     view: JobView,
     before: SteeringMemory,

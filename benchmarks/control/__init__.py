@@ -1,0 +1,1 @@
+"""Steering a job through real spot markets: cost and deadlines beside rivals."""

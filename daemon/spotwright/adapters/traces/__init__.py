@@ -1,0 +1,1 @@
+"""Availability campaigns and price histories, read from files."""

@@ -1,0 +1,45 @@
+"""A market over time: how many nodes each pool gives, and at which price."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from spotwright.domain.offer import Pool
+from spotwright.simulator.series import Series
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarketTrace:
+    """What pools give over time. Pools without a series give all that is asked, at their price."""
+
+    capacity: Mapping[Pool, Series] = field(default_factory=dict)  # nodes that can be held
+    prices: Mapping[Pool, Series] = field(default_factory=dict)  # $/h of one node
+
+    @property
+    def length_s(self) -> float:
+        """How long all of it was observed."""
+        series = [*self.capacity.values(), *self.prices.values()]
+        return min((each.end_s for each in series), default=math.inf)
+
+    def window(self, start_s: float, length_s: float) -> "MarketTrace":
+        """Return what follows on a time, counted from it."""
+        return MarketTrace(
+            capacity={p: s.window(start_s, length_s) for p, s in self.capacity.items()},
+            prices={p: s.window(start_s, length_s) for p, s in self.prices.items()},
+        )
+
+    def noticed(self, notice_s: float) -> "MarketTrace":
+        """Return what can be held without being told to leave: less, as long as a notice before.
+
+        Notices then come where this falls, and nodes are taken `notice_s` later.
+        """
+        least = {pool: series.least_within(notice_s) for pool, series in self.capacity.items()}
+        return MarketTrace(capacity=least, prices=self.prices)
+
+
+def fleet_capacity(series: Series, *, target_nodes: float, most_nodes: float) -> Series:
+    """Return a campaign that asked for `target_nodes` as capacity for fleets of any size.
+
+    What share of the target could be had is taken to hold for `most_nodes`, rounded down.
+    """
+    return series.mapped(lambda nodes: math.floor(nodes / target_nodes * most_nodes + 1e-9))

@@ -1,0 +1,1 @@
+"""Who decides which nodes a simulated job has: ours and its rivals."""

@@ -1,0 +1,71 @@
+"""Our controller, as the daemon runs it: watch_fleet, then steer_job, then decided."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from spotwright.domain.offer import Market, Pool
+from spotwright.domain.steering import JobView, Move
+from spotwright.simulator.policies.policy import Wish
+from spotwright.usecases.fleet_choices import FleetChoices
+from spotwright.usecases.steer_job import steer_job
+from spotwright.usecases.steering_rules import SteeringRules
+from spotwright.usecases.watch_fleet import (
+    SteeringMemory,
+    decided,
+    is_too_early,
+    postponed,
+    watch_fleet,
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Ours:
+    """Steers by the rules that a daemon steers by."""
+
+    choices: FleetChoices
+    planned_s: float
+    spot_pools: frozenset[Pool]
+    start: Mapping[Pool, int] = field(default_factory=dict)  # the planned workers, if any
+    rules: SteeringRules = field(default_factory=SteeringRules)
+    memory: SteeringMemory = field(default_factory=SteeringMemory)
+    _wanted: Mapping[Pool, int] = field(default_factory=dict)
+    _ends: bool = False
+
+    def decide(self, view: JobView) -> Wish:
+        """Look at the job, and decide where something calls for it."""
+        goal = self.choices.job.goal
+        watched = watch_fleet(
+            view, self.memory, goal=goal, rules=self.rules, spot_pools=self.spot_pools
+        )
+        if not watched.triggers:
+            self.memory = watched.memory
+        elif is_too_early(watched, self.rules):
+            self.memory = postponed(watched, self.rules)
+        else:
+            steering = steer_job(
+                watched.now,
+                self.choices,
+                goal=goal,
+                planned_s=self.planned_s,
+                rules=self.rules,
+                forced=watched.forced,
+            )
+            self.memory = decided(watched.memory, steering, view)
+            self._wanted = steering.workers
+            self._ends = steering.move is Move.GIVE_UP and not steering.workers
+        return Wish(self._wanted, self._next_s(view), self._ends)
+
+    def _next_s(self, view: JobView) -> float:
+        """Return when time alone could call for a decision."""
+        memory, rules = self.memory, self.rules
+        times = [memory.check_s, *memory.cooling.values()]
+        times += [since_s + rules.grant_timeout_s for since_s in memory.short_since.values()]
+        if memory.drift_since_s is not None:
+            times.append(memory.drift_since_s + rules.drift_after_s)
+        return min((time_s for time_s in times if time_s > view.time_s), default=math.inf)
+
+
+def spot_pools_of(pools: Mapping[Pool, object]) -> frozenset[Pool]:
+    """Return those of some pools that can be taken away."""
+    return frozenset(pool for pool in pools if pool.market is Market.SPOT)
