@@ -6,6 +6,7 @@ in terms of the whole goal, and rounded, so that one who asks often is answered 
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -24,7 +25,8 @@ from spotwright.planner.solve import solve
 from spotwright.usecases.list_offers import server_offers, worker_offers
 from spotwright.usecases.ports import OfferSource
 
-_GRID = 50  # deadlines are told apart by 2 %
+_GRID = 50  # deadlines and budgets are told apart by 2 %
+_SWITCHING_GRID = 4  # what it costs to start nodes, by 28 %: it only decides between like fleets
 _MOST_BOXES = 400  # of one search: a controller has seconds, and a good fleet comes early
 
 
@@ -72,6 +74,34 @@ class Choice:
         return any(g.market is Market.SPOT for g in self.fleet.nodes)
 
 
+class _ByDeadline:
+    """Answers to questions that differ in their deadline only."""
+
+    def __init__(self) -> None:
+        self._deadlines_s: list[float] = []
+        self._found: list[Choice | None] = []
+
+    def at(self, deadline_s: float) -> tuple[bool, Choice | None]:
+        """Return whether the answer is known, and the answer.
+
+        What is best both for a shorter and for a longer deadline is best between them.
+        """
+        place = bisect_left(self._deadlines_s, deadline_s)
+        if place < len(self._found) and self._deadlines_s[place] == deadline_s:
+            return True, self._found[place]
+        if 0 < place < len(self._found):
+            before, after = self._found[place - 1], self._found[place]
+            if before is not None and after is not None and before.fleet == after.fleet:
+                return True, after
+        return False, None
+
+    def add(self, deadline_s: float, found: Choice | None) -> None:
+        """Remember an answer."""
+        place = bisect_left(self._deadlines_s, deadline_s)
+        self._deadlines_s.insert(place, deadline_s)
+        self._found.insert(place, found)
+
+
 class FleetChoices:
     """Finds fleets for one job, and remembers them."""
 
@@ -93,7 +123,7 @@ class FleetChoices:
             )
             for offer in offers
         }
-        self._found: dict[object, Choice | None] = {}
+        self._found: dict[object, _ByDeadline] = {}
         self._figured: dict[object, Choice | None] = {}
 
     @property
@@ -103,17 +133,32 @@ class FleetChoices:
 
     def best(self, question: Question) -> Choice | None:
         """Return the cheapest or fastest fleet that will do; None where there is none."""
-        rounded = replace(question, deadline_s=_rounded_down(question.deadline_s))
-        key = _key(rounded)
-        if key not in self._found:
-            self._found[key] = self._solved(rounded) or self._solved(question)
-        return self._found[key]
+        rounded = replace(
+            question,
+            deadline_s=_rounded_down(question.deadline_s),
+            budget_usd=_rounded_down(question.budget_usd),
+            running=replace(
+                question.running,
+                switching_s=_rounded_down(question.running.switching_s, _SWITCHING_GRID),
+            ),
+        )
+        known = self._found.setdefault(_key(rounded), _ByDeadline())
+        is_known, found = known.at(rounded.deadline_s)
+        if not is_known:
+            found = self._solved(rounded) or self._solved(question)
+            known.add(rounded.deadline_s, found)
+        return found
 
     def of(
         self, workers: Mapping[Pool, int], servers: Mapping[Pool, int], question: Question
     ) -> Choice | None:
         """Return what given nodes do; None where they cannot do the job."""
-        key = (*sorted(workers.items()), "servers", *sorted(servers.items()), _key(question))
+        key = (
+            frozenset(workers.items()),
+            frozenset(servers.items()),
+            frozenset(question.hazards_per_hour.items()),
+            frozenset(question.prices_usd_per_hour.items()),
+        )
         if key not in self._figured:
             self._figured[key] = self._evaluated(workers, servers, question)
         return self._figured[key]
@@ -228,15 +273,15 @@ def _priced(offers: Sequence[Offer], prices: Mapping[Pool, float]) -> list[Offer
     ]
 
 
-def _rounded_down(deadline_s: float) -> float:
-    if not math.isfinite(deadline_s) or deadline_s <= 0:
-        return deadline_s
-    return float(math.exp(math.floor(math.log(deadline_s) * _GRID) / _GRID))
+def _rounded_down(value: float, grid: int = _GRID) -> float:
+    if not math.isfinite(value) or value <= 0:
+        return value
+    return float(math.exp(math.floor(math.log(value) * grid) / grid))
 
 
 def _key(question: Question) -> object:
+    """Return all of a question but its deadline."""
     return (
-        question.deadline_s,
         question.budget_usd,
         question.objective,
         question.running.switching_s,
