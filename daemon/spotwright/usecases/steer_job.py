@@ -148,7 +148,16 @@ class _Decision:
 
     def _sure(self, like: Choice | None) -> Choice | None:
         """Return a fleet that nobody takes away: as fast as another if that is cheap enough."""
-        question = replace(self._question(), markets=frozenset({Market.ON_DEMAND}))
+        question = self._question()
+        prices = question.prices_usd_per_hour
+        question = replace(
+            question,
+            markets=frozenset({Market.ON_DEMAND}),
+            hazards_per_hour={},
+            prices_usd_per_hour={
+                pool: usd for pool, usd in prices.items() if pool.market is Market.ON_DEMAND
+            },
+        )
         same_s = min(question.deadline_s, like.work_s * 1.001) if like else question.deadline_s
         found = self._choices.best(replace(question, deadline_s=same_s))
         found = found or self._choices.best(question)

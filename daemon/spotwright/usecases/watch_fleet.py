@@ -84,7 +84,7 @@ def watch_fleet(
         spot_pools: those that the job could use, for how capacity comes and goes.
     """
     failed = Counter(_failed_pools(view, memory, rules))
-    looked = _cooled(_weathered(memory, view, spot_pools), view, failed, rules)
+    looked = _cooled(_weathered(memory, view, spot_pools, failed), view, failed, rules)
     down = _down(view, looked)
     triggers = tuple(dict.fromkeys(_triggers(view, memory, looked, down, rules, goal)))
     looked = replace(
@@ -212,31 +212,41 @@ def _cooled(
         count, last_s = failures.get(pool, (0, view.time_s))
         count = 1 if view.time_s - last_s > rules.forget_failures_s else count + 1
         failures[pool] = (count, view.time_s)
-        weather[pool] = replace(
-            weather.get(pool, Weather()), losses=weather.get(pool, Weather()).losses + 1
-        )
+        if not view.is_probed:
+            seen = weather.get(pool, Weather())
+            weather[pool] = replace(seen, losses=seen.losses + 1)
         if rules.cool_down:
             pause_s = min(rules.first_cool_down_s * 2 ** (count - 1), rules.longest_cool_down_s)
             cooling[pool] = view.time_s + pause_s
     return replace(memory, cooling=cooling, failures=failures, weather=weather)
 
 
-def _weathered(memory: SteeringMemory, view: JobView, spot_pools: Set[Pool]) -> SteeringMemory:
+def _weathered(
+    memory: SteeringMemory, view: JobView, spot_pools: Set[Pool], failed: Mapping[Pool, int]
+) -> SteeringMemory:
     """Count how long capacity was there since the last look, and how that ended."""
     if memory.time_s is None or not spot_pools:
         return memory
     hours = (view.time_s - memory.time_s) / 3600
-    was_up = bool(spot_pools - memory.down)
-    is_up = bool(spot_pools - _down(view, memory))
+    now_down = _down(view, memory)
+    was_up, is_up = bool(spot_pools - memory.down), bool(spot_pools - now_down)
     weather = dict(memory.weather)
-    for pool in {pool for pool, _ in memory.nodes.values() if pool.market is Market.SPOT}:
-        seen = weather.get(pool, Weather())
-        weather[pool] = replace(seen, up_hours=seen.up_hours + hours)
-    return replace(
-        memory,
-        weather=weather,
-        capacity=memory.capacity.passed(hours, was_up=was_up, is_up=is_up),
-    )
+    if view.is_probed:
+        for pool in spot_pools:
+            seen = weather.get(pool, Weather())
+            weather[pool] = seen.passed(
+                hours, was_up=pool not in memory.down, is_up=pool not in now_down
+            )
+    else:
+        for pool in {pool for pool, _ in memory.nodes.values() if pool.market is Market.SPOT}:
+            seen = weather.get(pool, Weather())
+            weather[pool] = replace(seen, up_hours=seen.up_hours + hours)
+    capacity = memory.capacity.passed(hours, was_up=was_up, is_up=is_up)
+    if failed and was_up and is_up:  # lost, and there again in another pool: a restart all the same
+        capacity = replace(
+            capacity, losses=capacity.losses + 1, returns=capacity.returns + 1
+        )
+    return replace(memory, weather=weather, capacity=capacity)
 
 
 def _down(view: JobView, memory: SteeringMemory) -> frozenset[Pool]:
