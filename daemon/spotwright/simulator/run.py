@@ -92,8 +92,7 @@ class _Run:
         if self._next_change < len(self._changes_s):
             time_s = min(time_s, self._changes_s[self._next_change])
         for node in self._nodes:
-            if node.leaves_s < time_s:
-                time_s = node.leaves_s
+            time_s = min(time_s, node.leaves_s)
             if self._time_s < node.ready_s < time_s:
                 time_s = node.ready_s
         return max(time_s, self._time_s + _NEAR_S)

@@ -22,7 +22,8 @@ from spotwright.domain.offer import Market, Pool
 from spotwright.domain.plan import Objective, RunningFleet
 from spotwright.domain.steering import JobNow, Move, Steering
 from spotwright.domain.units import format_duration, format_usd
-from spotwright.perfmodel.interruption import checkpoint_s
+from spotwright.domain.workload import Strategy
+from spotwright.perfmodel.interruption import checkpoint_s, young_daly_interval_s
 from spotwright.planner.pacing import Market as SpotMarket
 from spotwright.planner.pacing import Mode, Pace, Pacing, Standing
 from spotwright.usecases.fleet_choices import Choice, FleetChoices, Question
@@ -31,6 +32,7 @@ from spotwright.usecases.steering_rules import SteeringRules
 # Until losses and returns have been seen, spot capacity is taken to be lost every three hours and
 # to be gone for one: between the two V100 series of the October 2022 availability campaign.
 _PRIOR_EVENTS, _PRIOR_UP_HOURS, _PRIOR_DOWN_HOURS = 2.0, 6.0, 2.0
+_NOTICE_S = 110.0  # of the two minutes that AWS gives
 _AS_FAST = 1.02  # a fleet so little slower is as fast
 _DEARER = 1.5  # than with every pool up: beyond that, another spot pool is no match for waiting
 
@@ -176,6 +178,17 @@ class _Decision:
             if seen.losses
         }
 
+    def _may_lose_s(self) -> float:
+        """Return how much work goes with a node: what cannot be saved within a notice."""
+        workload = self._choices.job.workload
+        save_s = checkpoint_s(workload)
+        if workload.strategy is Strategy.ASP_PS:
+            return 0.0  # the servers have it
+        if save_s <= _NOTICE_S and self._rules.save_on_notice:
+            return save_s
+        hazard = max(self._hazards().values(), default=_PRIOR_EVENTS / _PRIOR_UP_HOURS)
+        return young_daly_interval_s(save_s, hazard)
+
     def _worst_overhead(self) -> float:
         """Return by how much interruptions may stretch a run in the worst of the pools."""
         save_s = checkpoint_s(self._choices.job.workload)
@@ -212,18 +225,32 @@ class _Decision:
         stand_in = self._stand_in(fleets, fleets.sure)
         standing = self._standing(fleets, stand_in)
         pacing = self._pacing(fleets, stand_in, standing.mode)
-        mode = pacing.best(standing)
-        stuck = self._net_hours(fleets, fleets.sure) <= self._restart_s / 3600
-        leaves = standing.mode is Mode.SURE and mode is not Mode.SURE
-        if leaves and (stuck or not self._rules.give_back):
-            mode = Mode.SURE
+        mode = self._allowed(pacing.best(standing), standing.mode, fleets, fleets.sure)
         return self._entered(mode, fleets, stand_in, self._holds_s(mode, fleets, standing, pacing))
+
+    def _allowed(self, best: Mode, mode: Mode, fleets: _Fleets, sure: Choice) -> Mode:
+        """Return the best mode, unless it takes time that the net needs."""
+        if best is mode or not self._rules.safety_net:
+            keeps = mode is Mode.SURE and best is not Mode.SURE and not self._rules.give_back
+            return Mode.SURE if keeps or self._waits_in_vain(best, fleets, sure) else best
+        stuck = self._net_hours(fleets, sure) <= self._restart_s / 3600
+        if mode is Mode.SURE and (stuck or not self._rules.give_back):
+            return Mode.SURE
+        if best is Mode.SPOT and stuck:  # lost once more, it would be too late
+            return Mode.SURE
+        return Mode.SURE if self._waits_in_vain(best, fleets, sure) else best
+
+    def _waits_in_vain(self, best: Mode, fleets: _Fleets, sure: Choice) -> bool:
+        """Tell whether spot capacity would come back too late to be used."""
+        if best is not Mode.WAIT or fleets.have is not None:
+            return False
+        return self._net_hours(fleets, sure) <= self._restart_s / 3600
 
     def _net_hours(self, fleets: _Fleets, sure: Choice) -> float:
         """Return for how long nothing need be done to keep the deadline, whatever happens."""
         in_sure = self._is_sure(sure)
         fleet = fleets.have if in_sure and fleets.have is not None else sure
-        entering_s = self._now.ready_in_s if in_sure else self._restart_s
+        entering_s = self._now.ready_in_s if in_sure else self._restart_s + self._may_lose_s()
         needed_s = self._left * fleet.work_s / self._now.pace_factor
         return (self._left_s - needed_s - entering_s - self._rules.margin_s) / 3600
 
@@ -308,6 +335,8 @@ class _Decision:
         have = fleets.have
         return replace(
             told,
+            # What is asked of pools that are down stands: they fill it as soon as they can.
+            workers=dict(self._now.staying) if fleets.spot_is_there else told.workers,
             goal_per_hour=3600 / have.work_s if have else 0.0,
             usd_per_hour=have.usd_per_hour if have else 0.0,
         )

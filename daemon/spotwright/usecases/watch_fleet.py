@@ -243,9 +243,7 @@ def _weathered(
             weather[pool] = replace(seen, up_hours=seen.up_hours + hours)
     capacity = memory.capacity.passed(hours, was_up=was_up, is_up=is_up)
     if failed and was_up and is_up:  # lost, and there again in another pool: a restart all the same
-        capacity = replace(
-            capacity, losses=capacity.losses + 1, returns=capacity.returns + 1
-        )
+        capacity = replace(capacity, losses=capacity.losses + 1, returns=capacity.returns + 1)
     return replace(memory, weather=weather, capacity=capacity)
 
 
