@@ -3,9 +3,9 @@
 Fleets that are held against each other:
 
     have    the workers that stay, as they are
-    spot    the cheapest fleet, from pools that give nodes now; if none has spot nodes, the one that
-            there would be if the pools that are down were up
-    bridge  the cheapest fleet that can be had now
+    spot    the cheapest fleet with spot nodes: one that can be had now if it is a match for the one
+            that there would be with every pool up, else that one
+    bridge  the cheapest fleet that can be had now: on-demand nodes beside the survivors, say
     sure    the cheapest fleet without spot nodes as fast as `spot`, or else the fastest there is
 
 The safety net comes first: when only the sure fleet, entered now, still keeps the deadline, it is
@@ -22,7 +22,8 @@ from spotwright.domain.offer import Market, Pool
 from spotwright.domain.plan import Objective, RunningFleet
 from spotwright.domain.steering import JobNow, Move, Steering
 from spotwright.domain.units import format_duration, format_usd
-from spotwright.perfmodel.interruption import checkpoint_s
+from spotwright.domain.workload import Strategy
+from spotwright.perfmodel.interruption import checkpoint_s, young_daly_interval_s
 from spotwright.planner.pacing import Market as SpotMarket
 from spotwright.planner.pacing import Mode, Pace, Pacing, Standing
 from spotwright.usecases.fleet_choices import Choice, FleetChoices, Question
@@ -31,7 +32,9 @@ from spotwright.usecases.steering_rules import SteeringRules
 # Until losses and returns have been seen, spot capacity is taken to be lost every three hours and
 # to be gone for one: between the two V100 series of the October 2022 availability campaign.
 _PRIOR_EVENTS, _PRIOR_UP_HOURS, _PRIOR_DOWN_HOURS = 2.0, 6.0, 2.0
-_AS_GOOD = 1.02  # a fleet so little dearer is as good
+_NOTICE_S = 110.0  # of the two minutes that AWS gives
+_AS_FAST = 1.02  # a fleet so little slower is as fast
+_DEARER = 1.5  # than with every pool up: beyond that, another spot pool is no match for waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +103,13 @@ class _Decision:
     def _fleets(self) -> _Fleets:
         closed = dict.fromkeys(self._now.down, 0)
         open_ = {pool: self._now.staying.get(pool, 0) for pool in closed}
-        bridge = self._cheapest(open_)
+        bridge = self._choices.best(self._question(open_))
         spot = self._spot(open_)
         spot_is_there = spot is not None
-        if spot is None and self._now.down:
-            spot = self._spot({})
+        if self._now.down:
+            if_up = self._spot({})
+            if spot is None or (if_up is not None and not _is_match(spot, if_up)):
+                spot, spot_is_there = if_up, False
         sure = self._sure(spot or bridge)
         have = self._choices.of(self._now.staying, self._now.servers, self._question())
         return _Fleets(have=have, spot=spot, spot_is_there=spot_is_there, bridge=bridge, sure=sure)
@@ -127,9 +132,6 @@ class _Decision:
             hazards_per_hour=self._hazards() if rules.learn else {},
             prices_usd_per_hour=now.prices_usd_per_hour,
         )
-
-    def _cheapest(self, most: Mapping[Pool, int]) -> Choice | None:
-        return self._choices.best(self._question(most))
 
     def _spot(self, most: Mapping[Pool, int]) -> Choice | None:
         """Return the best fleet with spot nodes; fast enough if nothing is interrupted.
@@ -176,6 +178,17 @@ class _Decision:
             if seen.losses
         }
 
+    def _may_lose_s(self) -> float:
+        """Return how much work goes with a node: what cannot be saved within a notice."""
+        workload = self._choices.job.workload
+        save_s = checkpoint_s(workload)
+        if workload.strategy is Strategy.ASP_PS:
+            return 0.0  # the servers have it
+        if save_s <= _NOTICE_S and self._rules.save_on_notice:
+            return save_s
+        hazard = max(self._hazards().values(), default=_PRIOR_EVENTS / _PRIOR_UP_HOURS)
+        return young_daly_interval_s(save_s, hazard)
+
     def _worst_overhead(self) -> float:
         """Return by how much interruptions may stretch a run in the worst of the pools."""
         save_s = checkpoint_s(self._choices.job.workload)
@@ -203,57 +216,95 @@ class _Decision:
 
     def _paced(self, fleets: _Fleets) -> Steering:
         """Choose between what can be had now and what may be had later."""
-        sure = fleets.sure
-        if sure is None:
+        if fleets.sure is None:
             return self._without_net(fleets)
-        standing, pacing = self._standing(fleets, sure), self._pacing(fleets, sure)
-        margin_hours = self._rules.margin_s / 3600
-        in_sure = standing.mode is Mode.SURE
-        if self._rules.safety_net and pacing.must_be_sure(standing, margin_hours=margin_hours):
-            return self._net(fleets, sure, standing)
+        if self._rules.safety_net and self._net_hours(fleets, fleets.sure) <= 0:
+            return self._net(fleets, fleets.sure)
         if not self._rules.pace:
-            return self._at_once(fleets, sure)
-        mode = pacing.best(standing)
-        stuck = not pacing.may_leave_sure(standing, margin_hours=margin_hours)
-        if in_sure and mode is not Mode.SURE and (stuck or not self._rules.give_back):
-            mode = Mode.SURE
-        return self._entered(mode, fleets, sure, self._holds_s(mode, standing, pacing))
+            return self._at_once(fleets, fleets.sure)
+        stand_in = self._stand_in(fleets, fleets.sure)
+        standing = self._standing(fleets, stand_in)
+        pacing = self._pacing(fleets, stand_in, standing.mode)
+        mode = self._allowed(pacing.best(standing), standing.mode, fleets, fleets.sure)
+        return self._entered(mode, fleets, stand_in, self._holds_s(mode, fleets, standing, pacing))
 
-    def _standing(self, fleets: _Fleets, sure: Choice) -> Standing:
-        """Return where the job stands, in hours of the sure fleet."""
-        work_hours = self._left * sure.work_s / 3600 / self._now.pace_factor
-        waiting_hours = self._now.ready_in_s / 3600
+    def _allowed(self, best: Mode, mode: Mode, fleets: _Fleets, sure: Choice) -> Mode:
+        """Return the best mode, unless it takes time that the net needs."""
+        if best is mode or not self._rules.safety_net:
+            keeps = mode is Mode.SURE and best is not Mode.SURE and not self._rules.give_back
+            return Mode.SURE if keeps or self._waits_in_vain(best, fleets, sure) else best
+        stuck = self._net_hours(fleets, sure) <= self._restart_s / 3600
+        if mode is Mode.SURE and (stuck or not self._rules.give_back):
+            return Mode.SURE
+        if best is Mode.SPOT and stuck:  # lost once more, it would be too late
+            return Mode.SURE
+        return Mode.SURE if self._waits_in_vain(best, fleets, sure) else best
+
+    def _waits_in_vain(self, best: Mode, fleets: _Fleets, sure: Choice) -> bool:
+        """Tell whether spot capacity would come back too late to be used."""
+        if best is not Mode.WAIT or fleets.have is not None:
+            return False
+        return self._net_hours(fleets, sure) <= self._restart_s / 3600
+
+    def _net_hours(self, fleets: _Fleets, sure: Choice) -> float:
+        """Return for how long nothing need be done to keep the deadline, whatever happens."""
+        in_sure = self._is_sure(sure)
+        fleet = fleets.have if in_sure and fleets.have is not None else sure
+        entering_s = self._now.ready_in_s if in_sure else self._restart_s + self._may_lose_s()
+        needed_s = self._left * fleet.work_s / self._now.pace_factor
+        return (self._left_s - needed_s - entering_s - self._rules.margin_s) / 3600
+
+    def _is_sure(self, sure: Choice) -> bool:
+        """Tell whether the nodes that stay can do without any that may be taken away."""
+        kept = {p: n for p, n in self._now.staying.items() if p.market is Market.ON_DEMAND}
+        return bool(kept) and (_is_on_demand(self._now.staying) or _covers(kept, sure.workers))
+
+    def _stand_in(self, fleets: _Fleets, sure: Choice) -> Choice:
+        """Return what is rented while spot capacity is away, or not worth its trouble."""
+        if _is_on_demand(self._now.staying) and fleets.have and not self._is_at_risk(fleets.have):
+            return fleets.have
+        bridge = fleets.bridge
+        is_other = bridge is not None and not (
+            fleets.spot_is_there and fleets.spot and bridge.workers == fleets.spot.workers
+        )
+        return bridge if bridge is not None and is_other else sure
+
+    def _standing(self, fleets: _Fleets, stand_in: Choice) -> Standing:
+        """Return where the job stands, in hours of the fleet that stands in."""
+        work_s = self._left * stand_in.work_s / self._now.pace_factor
         return Standing(
             hours_left=self._left_s / 3600,
-            work_hours=work_hours + waiting_hours,
-            mode=self._mode(fleets, sure),
+            work_hours=(work_s + self._now.ready_in_s) / 3600,
+            mode=self._mode(fleets, stand_in),
             spot_is_there=fleets.spot_is_there,
         )
 
-    def _mode(self, fleets: _Fleets, sure: Choice) -> Mode:
+    def _mode(self, fleets: _Fleets, stand_in: Choice) -> Mode:
         """Tell which fleet the nodes that stay are."""
-        have = self._now.staying
-        if (have and _covers(have, sure.workers)) or _is_on_demand(have):
-            return Mode.SURE
-        if fleets.spot and _covers(have, fleets.spot.workers):
+        staying = self._now.staying
+        if not staying:
+            return Mode.WAIT
+        if fleets.spot_is_there and fleets.spot and _covers(staying, fleets.spot.workers):
             return Mode.SPOT
-        enough = fleets.have is not None and fleets.have.work_s <= sure.work_s * _AS_GOOD
-        return Mode.SPOT if enough and fleets.spot_is_there else Mode.WAIT
+        if _is_on_demand(staying) or _covers(staying, stand_in.workers):
+            return Mode.SURE
+        fast = fleets.have is not None and fleets.have.work_s <= stand_in.work_s * _AS_FAST
+        return Mode.SPOT if fast and fleets.spot_is_there else Mode.WAIT
 
-    def _pacing(self, fleets: _Fleets, sure: Choice) -> Pacing:
-        have, spot = fleets.have, fleets.spot or sure
-        unit_usd = sure.usd_per_hour
-        waits = have is not None and not _is_on_demand(self._now.staying)
-        wait = Pace(
-            speed=sure.work_s / have.work_s if waits and have else 0.0,
-            price=have.usd_per_hour / unit_usd if waits and have else 0.0,
-        )
+    def _pacing(self, fleets: _Fleets, stand_in: Choice, mode: Mode) -> Pacing:
+        spot, unit_usd = fleets.spot or stand_in, stand_in.usd_per_hour
+        wait = Pace(speed=0.0, price=0.0)
+        if mode is Mode.WAIT and fleets.have is not None:  # survivors go on meanwhile
+            wait = Pace(
+                speed=stand_in.work_s / fleets.have.work_s,
+                price=fleets.have.usd_per_hour / unit_usd,
+            )
         seen = self._now.capacity
         losses = (_PRIOR_EVENTS + seen.losses) / (_PRIOR_UP_HOURS + seen.up_hours)
         returns = (_PRIOR_EVENTS + seen.returns) / (_PRIOR_DOWN_HOURS + seen.down_hours)
         return Pacing(
             wait=wait,
-            spot=Pace(speed=sure.work_s / spot.work_s, price=spot.usd_per_hour / unit_usd),
+            spot=Pace(speed=stand_in.work_s / spot.work_s, price=spot.usd_per_hour / unit_usd),
             market=SpotMarket(
                 losses_per_hour=_rounded(losses),
                 returns_per_hour=_rounded(returns),
@@ -262,46 +313,43 @@ class _Decision:
             longest_hours=self._deadline_s / 3600,
         )
 
-    def _holds_s(self, mode: Mode, standing: Standing, pacing: Pacing) -> float:
+    def _holds_s(self, mode: Mode, fleets: _Fleets, standing: Standing, pacing: Pacing) -> float:
         """Return how long a decision holds if the market stays as it is."""
-        after = replace(standing, mode=mode)
-        hours = pacing.hours_until_change(after, mode)
-        entering = 0.0 if mode is Mode.SURE else self._restart_s / 3600
-        if mode is Mode.WAIT:  # the net draws nearer while nothing is done
-            net_hours = standing.hours_left - standing.work_hours - entering
-            hours = min(hours, net_hours - self._rules.margin_s / 3600)
+        hours = pacing.hours_until_change(replace(standing, mode=mode), mode)
+        sure, spot = fleets.sure, fleets.spot
+        keeps_pace = mode is Mode.SURE or (
+            mode is Mode.SPOT and spot and sure and spot.work_s <= sure.work_s * _AS_FAST
+        )
+        if sure is not None and not keeps_pace:  # then the net draws nearer
+            hours = min(hours, self._net_hours(fleets, sure))
         return max(hours * 3600, 1.0)
 
-    def _entered(self, mode: Mode, fleets: _Fleets, sure: Choice, holds_s: float) -> Steering:
+    def _entered(self, mode: Mode, fleets: _Fleets, stand_in: Choice, holds_s: float) -> Steering:
         if mode is Mode.SPOT and fleets.spot is not None and fleets.spot_is_there:
             return self._moved(fleets.spot, "spot capacity is the cheapest", holds_s)
         if mode is Mode.SURE:
-            return self._bridged(fleets, sure, holds_s)
-        wanted = fleets.spot or fleets.have
-        told = self._told(Move.WAIT, wanted, "the deadline leaves time to wait for spot", holds_s)
+            reason = "on-demand nodes as far as the deadline needs them"
+            return self._moved(stand_in, reason, holds_s)
+        reason = "the deadline leaves time to wait for spot capacity"
+        told = self._told(Move.WAIT, fleets.spot or fleets.have, reason, holds_s)
         have = fleets.have
         return replace(
             told,
+            # What is asked of pools that are down stands: they fill it as soon as they can.
+            workers=dict(self._now.staying) if fleets.spot_is_there else told.workers,
             goal_per_hour=3600 / have.work_s if have else 0.0,
             usd_per_hour=have.usd_per_hour if have else 0.0,
         )
 
-    def _bridged(self, fleets: _Fleets, sure: Choice, holds_s: float) -> Steering:
-        bridge = fleets.bridge or sure
-        if _is_on_demand(self._now.staying) and fleets.have is not None:
-            in_time = not self._is_at_risk(fleets.have)
-            bridge = fleets.have if in_time else bridge
-        return self._moved(bridge, "on-demand nodes as far as the deadline needs them", holds_s)
-
-    def _net(self, fleets: _Fleets, sure: Choice, standing: Standing) -> Steering:
+    def _net(self, fleets: _Fleets, sure: Choice) -> Steering:
+        """Enter the sure fleet, or say that even it is late."""
         have = fleets.have
-        if standing.mode is Mode.SURE and have is not None and not self._is_at_risk(have):
+        in_sure = self._is_sure(sure)
+        if in_sure and have is not None and not self._is_at_risk(have):
             return self._told(Move.KEEP, have, "no time is left for anything less sure")
-        needed_s = self._left * sure.work_s / self._now.pace_factor
-        entering_s = 0.0 if standing.mode is Mode.SURE else self._restart_s
-        if needed_s + entering_s > self._left_s * 1.001 and self._goal.deadline_s is not None:
-            best = self._fastest(fleets, sure)
-            return self._given_up(best)
+        needed_s = self._left * sure.work_s / self._now.pace_factor + self._restart_s
+        if needed_s > self._left_s * 1.001 and self._goal.deadline_s is not None:
+            return self._given_up(self._fastest(fleets, sure))
         return self._moved(sure, "the last moment for a fleet that nobody takes away", math.inf)
 
     def _at_once(self, fleets: _Fleets, sure: Choice) -> Steering:
@@ -354,6 +402,16 @@ class _Decision:
             finish_s=now.time_s + needed_s,
             cost_usd=cost_usd,
         )
+
+
+def _is_match(spot: Choice, if_up: Choice) -> bool:
+    """Tell whether a fleet has no more on-demand nodes than another, and is not much dearer."""
+    more = _on_demand_count(spot) > _on_demand_count(if_up)
+    return not more and spot.cost_usd <= if_up.cost_usd * _DEARER
+
+
+def _on_demand_count(choice: Choice) -> int:
+    return sum(n for pool, n in choice.workers.items() if pool.market is Market.ON_DEMAND)
 
 
 def _covers(have: Mapping[Pool, int], wanted: Mapping[Pool, int]) -> bool:

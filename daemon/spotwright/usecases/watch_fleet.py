@@ -54,6 +54,7 @@ class SteeringMemory:
     goal_per_hour: float = 0.0
     usd_per_hour: float = 0.0
     prices: Mapping[Pool, float] = field(default_factory=dict)
+    pace_factor: float = 1.0
 
 
 class Watched(NamedTuple):
@@ -110,6 +111,8 @@ def decided(memory: SteeringMemory, steering: Steering, view: JobView) -> Steeri
         goal_per_hour=steering.goal_per_hour,
         usd_per_hour=steering.usd_per_hour,
         prices=dict(view.prices_usd_per_hour),
+        pace_factor=view.pace_factor or memory.pace_factor,
+        drift_since_s=None,
         short_since={} if changes else memory.short_since,
     )
 
@@ -240,9 +243,7 @@ def _weathered(
             weather[pool] = replace(seen, up_hours=seen.up_hours + hours)
     capacity = memory.capacity.passed(hours, was_up=was_up, is_up=is_up)
     if failed and was_up and is_up:  # lost, and there again in another pool: a restart all the same
-        capacity = replace(
-            capacity, losses=capacity.losses + 1, returns=capacity.returns + 1
-        )
+        capacity = replace(capacity, losses=capacity.losses + 1, returns=capacity.returns + 1)
     return replace(memory, weather=weather, capacity=capacity)
 
 
@@ -252,8 +253,9 @@ def _down(view: JobView, memory: SteeringMemory) -> frozenset[Pool]:
 
 
 def _drift_since(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> float | None:
+    """Return since when steps are other than the last decision took them to be."""
     low, high = rules.pace_interval
-    if view.pace_factor is None or low <= view.pace_factor <= high:
+    if view.pace_factor is None or low <= view.pace_factor / memory.pace_factor <= high:
         return None
     return memory.drift_since_s if memory.drift_since_s is not None else view.time_s
 
