@@ -14,6 +14,8 @@ class MarketTrace:
 
     capacity: Mapping[Pool, Series] = field(default_factory=dict)  # nodes that can be held
     prices: Mapping[Pool, Series] = field(default_factory=dict)  # $/h of one node
+    # Single nodes that are taken: when, and the which; nobody is, where there are fewer.
+    strikes: Mapping[Pool, tuple[tuple[float, int], ...]] = field(default_factory=dict)
 
     @property
     def length_s(self) -> float:
@@ -22,7 +24,7 @@ class MarketTrace:
         return min((each.end_s for each in series), default=math.inf)
 
     def window(self, start_s: float, length_s: float) -> "MarketTrace":
-        """Return what follows on a time, counted from it."""
+        """Return what follows on a time, counted from it; strikes are drawn, not observed."""
         return MarketTrace(
             capacity={p: s.window(start_s, length_s) for p, s in self.capacity.items()},
             prices={p: s.window(start_s, length_s) for p, s in self.prices.items()},
@@ -34,7 +36,7 @@ class MarketTrace:
         Notices then come where this falls, and nodes are taken `notice_s` later.
         """
         least = {pool: series.least_within(notice_s) for pool, series in self.capacity.items()}
-        return MarketTrace(capacity=least, prices=self.prices)
+        return MarketTrace(capacity=least, prices=self.prices, strikes=self.strikes)
 
 
 def fleet_capacity(series: Series, *, target_nodes: float, most_nodes: float) -> Series:

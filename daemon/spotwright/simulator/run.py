@@ -115,6 +115,7 @@ class _Run:
         if changed:
             self._prices_now()
             self._tighten()
+            self._strike()
         self._take([node for node in self._nodes if node.leaves_s <= self._time_s])
         self._regroup()
 
@@ -135,6 +136,14 @@ class _Run:
                 mine = [n for n in self._nodes if n.pool == pool and n.leaves_s == math.inf]
                 for node in self._random.sample(mine, counts[pool] - int(room)):
                     node.leaves_s = self._time_s + self._scene.conditions.notice_s
+
+    def _strike(self) -> None:
+        """Give notice to single nodes."""
+        for pool, strikes in self._scene.market.strikes.items():
+            for time_s, place in strikes:
+                mine = [n for n in self._nodes if n.pool == pool and n.leaves_s == math.inf]
+                if time_s == self._time_s and place < len(mine):
+                    mine[place].leaves_s = self._time_s + self._scene.conditions.notice_s
 
     def _squeeze(self, pool: Pool, room: float) -> None:
         rule = self._scene.conditions.squeeze
@@ -300,4 +309,6 @@ class _Run:
 
 def _change_times(market: MarketTrace, horizon_s: float) -> list[float]:
     every = (*market.capacity.values(), *market.prices.values())
-    return sorted({t for series in every for t in series.times_s if 0 < t < horizon_s})
+    times = {t for series in every for t in series.times_s}
+    times |= {t for strikes in market.strikes.values() for t, _ in strikes}
+    return sorted(t for t in times if 0 < t < horizon_s)
