@@ -32,6 +32,11 @@ class Ours:
     _wanted: Mapping[Pool, int] = field(default_factory=dict)
     _ends: bool = False
 
+    @property
+    def watches(self) -> frozenset[Pool]:
+        """None: what pools give is learnt from what they grant and take."""
+        return frozenset()
+
     def decide(self, view: JobView) -> Wish:
         """Look at the job, and decide where something calls for it."""
         goal = self.choices.job.goal

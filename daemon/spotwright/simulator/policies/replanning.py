@@ -43,6 +43,11 @@ class Replanning:
     _wanted: Mapping[Pool, int] = field(default_factory=dict)
     _seen: frozenset[str] | None = None
 
+    @property
+    def watches(self) -> frozenset[Pool]:
+        """All that it could rent: its search has to know what there is."""
+        return frozenset(offer.pool for offer in worker_offers(self.job, self.source))
+
     def decide(self, view: JobView) -> Wish:
         """Search again if a node is gone or will be, or if pools gave less than was asked."""
         staying = frozenset(n.node_id for n in view.nodes if n.state is not NodeState.LEAVING)
