@@ -33,9 +33,9 @@ CAMPAIGN = "availability:1-node:aws-02-15-2023:"
 CONDITIONS = Conditions(notice_s=0.0, checkpoint_every_s=10.0)
 
 
-def zone_campaigns(data: Path) -> list[Campaign]:
-    """Return the five zones of the campaign of 15 February 2023."""
-    found = read_csv_campaigns(data / "spot_traces.csv.gz")
+def zone_campaigns(traces: Path) -> list[Campaign]:
+    """Return the five zones of the campaign of 15 February 2023, out of a file of traces."""
+    found = read_csv_campaigns(traces)
     return [campaign for campaign in found if campaign.name.startswith(CAMPAIGN)]
 
 

@@ -16,6 +16,7 @@ from spotwright.cli.predict import predict
 from spotwright.cli.probe import probe
 from spotwright.cli.reconcile import reconcile
 from spotwright.cli.serve import serve
+from spotwright.cli.simulate import simulate
 from spotwright.cli.status import status
 from spotwright.cli.terminal import is_plain
 from spotwright.cli.watch import watch
@@ -32,6 +33,7 @@ app = typer.Typer(
 app.command()(plan)
 app.command()(predict)
 app.command()(compare)
+app.command()(simulate)
 app.command()(calibrate)
 app.command()(apply)
 app.command()(destroy)

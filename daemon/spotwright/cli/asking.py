@@ -13,6 +13,7 @@ from spotwright.domain.plan import Objective
 from spotwright.usecases.planner_port import Planner
 
 if TYPE_CHECKING:
+    from spotwright.cli.in_process import InProcessPlanner
     from spotwright.cli.search_watch import SearchWatch
 
 
@@ -35,10 +36,15 @@ def planner_to_ask(
         return
     if tls_dir is not None:
         raise BadInputError("--tls-dir goes with --daemon HOST:PORT")
+    yield planner_in_process(catalog_file)
+
+
+def planner_in_process(catalog_file: Path | None) -> "InProcessPlanner":
+    """Return the planner of this process."""
     from spotwright.cli.in_process import InProcessPlanner  # noqa: PLC0415
 
-    catalogs = Catalogs(config, file=catalog_file)
-    yield InProcessPlanner(Jobs(catalogs.of), catalogs, look=_look)
+    catalogs = Catalogs(read_config(), file=catalog_file)
+    return InProcessPlanner(Jobs(catalogs.of), catalogs, look=_look)
 
 
 def _look(objective: Objective, time_limit_s: float) -> "SearchWatch":

@@ -1,6 +1,7 @@
 """A market over time: how many nodes each pool gives, and at which price."""
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,30 @@ class MarketTrace:
 
     capacity: Mapping[Pool, Series] = field(default_factory=dict)  # nodes that can be held
     prices: Mapping[Pool, Series] = field(default_factory=dict)  # $/h of one node
+    # Single nodes that are taken: when, and the which; nobody is, where there are fewer.
+    strikes: Mapping[Pool, tuple[tuple[float, int], ...]] = field(default_factory=dict)
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        """All that something may happen to."""
+        return tuple(dict.fromkeys([*self.capacity, *self.prices, *self.strikes]))
+
+    def next_change_s(self, pool: Pool, time_s: float) -> float:
+        """Return when something next happens to a pool."""
+        found = math.inf
+        for series in (self.capacity.get(pool), self.prices.get(pool)):
+            if series is not None:
+                found = min(found, series.next_change_s(time_s))
+        strikes = self.strikes.get(pool, ())
+        place = bisect_right(strikes, (time_s, math.inf))
+        return min(found, strikes[place][0]) if place < len(strikes) else found
+
+    def strike_at(self, pool: Pool, time_s: float) -> int | None:
+        """Return which node of a pool is taken at this very time; None: none."""
+        strikes = self.strikes.get(pool, ())
+        place = bisect_left(strikes, (time_s, -1))
+        is_now = place < len(strikes) and strikes[place][0] == time_s
+        return strikes[place][1] if is_now else None
 
     @property
     def length_s(self) -> float:
@@ -22,7 +47,7 @@ class MarketTrace:
         return min((each.end_s for each in series), default=math.inf)
 
     def window(self, start_s: float, length_s: float) -> "MarketTrace":
-        """Return what follows on a time, counted from it."""
+        """Return what follows on a time, counted from it; strikes are drawn, not observed."""
         return MarketTrace(
             capacity={p: s.window(start_s, length_s) for p, s in self.capacity.items()},
             prices={p: s.window(start_s, length_s) for p, s in self.prices.items()},
@@ -34,7 +59,7 @@ class MarketTrace:
         Notices then come where this falls, and nodes are taken `notice_s` later.
         """
         least = {pool: series.least_within(notice_s) for pool, series in self.capacity.items()}
-        return MarketTrace(capacity=least, prices=self.prices)
+        return MarketTrace(capacity=least, prices=self.prices, strikes=self.strikes)
 
 
 def fleet_capacity(series: Series, *, target_nodes: float, most_nodes: float) -> Series:

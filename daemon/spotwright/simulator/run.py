@@ -10,7 +10,7 @@ trains on until then. Nodes are paid from when they are granted, by the second.
 import math
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from spotwright.domain.offer import Pool
@@ -59,8 +59,6 @@ class _Run:
         halt_s = sum(starts) / len(starts) if starts else self._restart_s
         self._training = Training(scene.speeds, scene.servers, halt_s=halt_s)
         self._save_s = checkpoint_s(self._job.workload)
-        self._changes_s = _change_times(scene.market, scene.horizon_s)
-        self._next_change = 0
         self._time_s = 0.0
         self._nodes: list[Node] = []
         self._ledger = Ledger()
@@ -89,13 +87,19 @@ class _Run:
 
     def _next_s(self) -> float:
         time_s = min(self._wish.until_s, self._training.next_s(self._time_s))
-        if self._next_change < len(self._changes_s):
-            time_s = min(time_s, self._changes_s[self._next_change])
+        for pool in self._relevant():
+            time_s = min(time_s, self._scene.market.next_change_s(pool, self._time_s))
         for node in self._nodes:
             time_s = min(time_s, node.leaves_s)
             if self._time_s < node.ready_s < time_s:
                 time_s = node.ready_s
         return max(time_s, self._time_s + _NEAR_S)
+
+    def _relevant(self) -> Iterable[Pool]:
+        """Return the pools whose changes are noticed."""
+        if self._scene.conditions.is_probed:
+            return self._scene.market.pools
+        return {*self._paid, *self._asked, *self._policy.watches}
 
     def _advance(self, to_s: float) -> None:
         self._ledger.pay(self._paid, self._prices, to_s - self._time_s)
@@ -105,15 +109,9 @@ class _Run:
     # What happens
 
     def _happen(self) -> None:
-        changed = False
-        while self._next_change < len(self._changes_s):
-            if self._changes_s[self._next_change] > self._time_s:
-                break
-            self._next_change += 1
-            changed = True
-        if changed:
-            self._prices_now()
-            self._tighten()
+        self._prices_now()
+        self._tighten()
+        self._strike()
         self._take([node for node in self._nodes if node.leaves_s <= self._time_s])
         self._regroup()
 
@@ -124,8 +122,9 @@ class _Run:
     def _tighten(self) -> None:
         """Give notice to nodes that pools have no room for, or cut nodes down."""
         counts = held(self._nodes)
-        for pool, series in self._scene.market.capacity.items():
-            if not counts[pool]:
+        for pool in counts:
+            series = self._scene.market.capacity.get(pool)
+            if series is None:
                 continue
             room = series.at(self._time_s)
             if self._scene.conditions.squeeze is not None:
@@ -134,6 +133,14 @@ class _Run:
                 mine = [n for n in self._nodes if n.pool == pool and n.leaves_s == math.inf]
                 for node in self._random.sample(mine, counts[pool] - int(room)):
                     node.leaves_s = self._time_s + self._scene.conditions.notice_s
+
+    def _strike(self) -> None:
+        """Give notice to single nodes."""
+        for pool in held(self._nodes):
+            place = self._scene.market.strike_at(pool, self._time_s)
+            mine = [n for n in self._nodes if n.pool == pool and n.leaves_s == math.inf]
+            if place is not None and place < len(mine):
+                mine[place].leaves_s = self._time_s + self._scene.conditions.notice_s
 
     def _squeeze(self, pool: Pool, room: float) -> None:
         rule = self._scene.conditions.squeeze
@@ -198,7 +205,7 @@ class _Run:
             ),
             asked=self._asked,
             servers=self._scene.servers,
-            unavailable=self._unavailable() if conditions.is_probed else frozenset(),
+            unavailable=self._unavailable(),
             is_probed=conditions.is_probed,
             prices_usd_per_hour={p: self._prices[p] for p in self._scene.market.prices},
             pace_factor=self._training.pace_factor,
@@ -217,10 +224,14 @@ class _Run:
         ]
 
     def _unavailable(self) -> frozenset[Pool]:
-        """Return the pools that give nothing now, or less than was asked for."""
-        counts = held(self._nodes)
+        """Return those pools that are watched and give nothing now, or less than was asked for."""
+        counts, capacity = held(self._nodes), self._scene.market.capacity
+        is_probed = self._scene.conditions.is_probed
         found = []
-        for pool, series in self._scene.market.capacity.items():
+        for pool in capacity if is_probed else self._policy.watches:
+            series = capacity.get(pool)
+            if series is None:
+                continue
             room, has = series.at(self._time_s), counts[pool]
             if room <= 0 or room <= has < self._asked.get(pool, 0):
                 found.append(pool)
@@ -295,8 +306,3 @@ class _Run:
             end_s=self._time_s,
             moments=tuple(self._moments),
         )
-
-
-def _change_times(market: MarketTrace, horizon_s: float) -> list[float]:
-    every = (*market.capacity.values(), *market.prices.values())
-    return sorted({t for series in every for t in series.times_s if 0 < t < horizon_s})

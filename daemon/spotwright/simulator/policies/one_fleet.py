@@ -31,6 +31,11 @@ class TwoFleets:
     deadline_s: float
     restart_s: float
 
+    @property
+    def watches(self) -> frozenset[Pool]:
+        """The pools of the spot fleet."""
+        return frozenset(self.spot)
+
     def slack_s(self, view: JobView) -> float:
         """Return how much more time may pass until only the sure fleet is in time."""
         left_s = (1 - view.done_fraction) * self.sure_s
@@ -47,6 +52,11 @@ class OnDemand:
 
     fleets: TwoFleets
 
+    @property
+    def watches(self) -> frozenset[Pool]:
+        """The pools of its spot fleet."""
+        return self.fleets.watches
+
     def decide(self, view: JobView) -> Wish:
         """Want the sure fleet."""
         return Wish(self.fleets.sure)
@@ -58,6 +68,11 @@ class Greedy:
 
     fleets: TwoFleets
     _in_net: bool = False
+
+    @property
+    def watches(self) -> frozenset[Pool]:
+        """The pools of its spot fleet."""
+        return self.fleets.watches
 
     def decide(self, view: JobView) -> Wish:
         """Want spot nodes, or wait for them."""
@@ -76,6 +91,11 @@ class UniformProgress:
     fleets: TwoFleets
     _in_net: bool = False
     _on_sure: bool = False
+
+    @property
+    def watches(self) -> frozenset[Pool]:
+        """The pools of its spot fleet."""
+        return self.fleets.watches
 
     def decide(self, view: JobView) -> Wish:
         """Want spot nodes, the sure fleet, or nothing."""

@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from spotwright.domain.offer import Market, Pool
-from spotwright.domain.steering import JobView, Move
+from spotwright.domain.offer import Pool
+from spotwright.domain.steering import JobView, Move, Steering
 from spotwright.simulator.policies.policy import Wish
-from spotwright.usecases.fleet_choices import FleetChoices
+from spotwright.usecases.fleet_choices import FleetChoices, Question
 from spotwright.usecases.steer_job import steer_job
 from spotwright.usecases.steering_rules import SteeringRules
 from spotwright.usecases.watch_fleet import (
@@ -32,6 +32,11 @@ class Ours:
     _wanted: Mapping[Pool, int] = field(default_factory=dict)
     _ends: bool = False
 
+    @property
+    def watches(self) -> frozenset[Pool]:
+        """None: what pools give is learnt from what they grant and take."""
+        return frozenset()
+
     def decide(self, view: JobView) -> Wish:
         """Look at the job, and decide where something calls for it."""
         goal = self.choices.job.goal
@@ -43,7 +48,7 @@ class Ours:
         elif is_too_early(watched, self.rules):
             self.memory = postponed(watched, self.rules)
         else:
-            steering = steer_job(
+            steering = self._planned(view) or steer_job(
                 watched.now,
                 self.choices,
                 goal=goal,
@@ -56,6 +61,23 @@ class Ours:
             self._ends = steering.move is Move.GIVE_UP and not steering.workers
         return Wish(self._wanted, self._next_s(view), self._ends)
 
+    def _planned(self, view: JobView) -> Steering | None:
+        """Return the plan as the first decision, where its pools give nodes."""
+        if self.memory.time_s is not None or not self.start or {*self.start} & view.unavailable:
+            return None
+        choice = self.choices.of(self.start, view.servers, Question())
+        if choice is None:
+            return None
+        return Steering(
+            move=Move.CHANGE,
+            workers=self.start,
+            servers=view.servers,
+            reason="as planned",
+            holds_s=math.inf,
+            goal_per_hour=3600 / choice.work_s,
+            usd_per_hour=choice.usd_per_hour,
+        )
+
     def _next_s(self, view: JobView) -> float:
         """Return when time alone could call for a decision."""
         memory, rules = self.memory, self.rules
@@ -64,8 +86,3 @@ class Ours:
         if memory.drift_since_s is not None:
             times.append(memory.drift_since_s + rules.drift_after_s)
         return min((time_s for time_s in times if time_s > view.time_s), default=math.inf)
-
-
-def spot_pools_of(pools: Mapping[Pool, object]) -> frozenset[Pool]:
-    """Return those of some pools that can be taken away."""
-    return frozenset(pool for pool in pools if pool.market is Market.SPOT)

@@ -21,5 +21,9 @@ class Wish:
 class Policy(Protocol):
     """Decides for one job; it may remember."""
 
+    @property
+    def watches(self) -> frozenset[Pool]:
+        """Pools that it asks for capacity all the time, where not all are known."""
+
     def decide(self, view: JobView) -> Wish:
         """Return what is wanted from now on; called whenever something has happened."""

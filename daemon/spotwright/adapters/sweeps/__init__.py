@@ -1,0 +1,1 @@
+"""Where many runs are done: in processes of this machine, or on a Ray cluster."""

@@ -1,0 +1,55 @@
+"""Runs tasks on a Ray cluster: for sweeps beyond one machine.
+
+Spotwright must be installed on the nodes of the cluster as it is here.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from spotwright.domain.errors import OutsideWorldError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+_AHEAD = 4  # tasks that are under way at once, for each CPU of the cluster
+
+
+class RayCluster:
+    """Spreads tasks over a cluster. `ray` is the module: it is imported where it is wanted only."""
+
+    def __init__(self, ray: Any, *, address: str) -> None:
+        """Connect to a cluster; `local` starts one on this machine.
+
+        Raises:
+            OutsideWorldError: there is none at this address.
+        """
+        self._ray = ray
+        try:
+            ray.init(
+                address=None if address == "local" else address,
+                log_to_driver=False,
+                logging_level="ERROR",
+                ignore_reinit_error=True,
+            )
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise OutsideWorldError(f"no Ray cluster at {address}: {error}") from error
+
+    def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+        """Return what the function gives for each task, in their order."""
+        remote = self._ray.remote(function)
+        most = _AHEAD * max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
+        waiting = [remote.remote(task) for task in tasks[:most]]
+        for place in range(len(tasks)):
+            if most + place < len(tasks):
+                waiting.append(remote.remote(tasks[most + place]))
+            yield self._got(waiting[place])
+
+    def _got(self, reference: Any) -> Any:
+        try:
+            return self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            raise OutsideWorldError(f"the Ray cluster failed: {error}") from error
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self._ray.shutdown()

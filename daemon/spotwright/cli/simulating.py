@@ -1,0 +1,150 @@
+"""What `spotwright simulate` does with its flags: plan, draw markets, run, and tell."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from spotwright.adapters.sweeps.process_pool import ProcessPool
+from spotwright.cli.drawn_markets import DrawnMarkets, drawn_markets
+from spotwright.cli.extras import needs_extra
+from spotwright.cli.promised_plan import Promised, plan_anew, read_plan
+from spotwright.cli.simulate_flags import SimulateFlags
+from spotwright.cli.simulate_view import print_study, study_json
+from spotwright.cli.sources import OpenedJob, open_job
+from spotwright.cli.terminal import note, print_json, write_text
+from spotwright.domain.errors import BadInputError
+from spotwright.domain.job import JobSpec
+from spotwright.domain.workload import Strategy
+from spotwright.simulator.conditions import Conditions
+from spotwright.simulator.outcome import Outcome
+from spotwright.simulator.policies.registry import PolicyName
+from spotwright.simulator.study import Spread, Stage, Study, run_study
+from spotwright.simulator.summary import Summary, summarised
+from spotwright.simulator.two_fleets import two_fleets
+from spotwright.usecases.fleet_choices import FleetChoices
+
+_DEFAULT_POLICIES = (
+    PolicyName.OURS,
+    PolicyName.ON_DEMAND,
+    PolicyName.GREEDY,
+    PolicyName.UNIFORM_PROGRESS,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What is printed."""
+
+    job: JobSpec
+    promised: Promised
+    markets: DrawnMarkets
+    summaries: dict[PolicyName, Summary]
+    runs: int
+    seed: int
+
+
+def simulate_job(
+    path: Path, flags: SimulateFlags, *, catalog_file: Path | None, model: str | None
+) -> None:
+    """Simulate a job and tell what came of it."""
+    policies = _policies(flags.policies)
+    opened = open_job(path, catalog_file=catalog_file, model=model)
+    job, promised = _planned(path, opened, flags, catalog_file)
+    if job.workload.strategy is Strategy.SERVERLESS:
+        raise BadInputError("serverless jobs rent no nodes that could be taken away")
+    markets = drawn_markets(flags.traces, job, opened.catalog, seed=flags.seed)
+    study = _study(job, opened, promised, markets, seed=flags.seed)
+    with _spread(flags) as spread:
+        outcomes = run_study(
+            study, policies, runs=flags.runs, spread=spread, told=_progress(len(policies), flags)
+        )
+    summaries = {policy: summarised(found) for policy, found in outcomes.items()}
+    told = Told(
+        job=job,
+        promised=promised,
+        markets=markets,
+        summaries=summaries,
+        runs=flags.runs,
+        seed=flags.seed,
+    )
+    if flags.as_json:
+        print_json(study_json(told))
+    else:
+        print_study(told)
+    if flags.plot is not None:
+        _draw(flags.plot, Stage(study).run(policies[0], 0, is_recorded=True), job, policies[0])
+
+
+def _policies(names: Sequence[str] | None) -> tuple[PolicyName, ...]:
+    try:
+        return tuple(dict.fromkeys(PolicyName(name) for name in names or _DEFAULT_POLICIES))
+    except ValueError as error:
+        raise BadInputError(f"--policy: {error}; there are {', '.join(PolicyName)}") from None
+
+
+def _planned(
+    path: Path, opened: OpenedJob, flags: SimulateFlags, catalog_file: Path | None
+) -> tuple[JobSpec, Promised]:
+    if flags.plan_file is None:
+        return plan_anew(path, opened, flags, catalog_file=catalog_file)
+    return read_plan(flags.plan_file, opened, flags)
+
+
+def _study(
+    job: JobSpec, opened: OpenedJob, promised: Promised, markets: DrawnMarkets, *, seed: int
+) -> Study:
+    choices = FleetChoices(job, opened.catalog)
+    return Study(
+        job=job,
+        source=opened.catalog,
+        draw=markets.draw,
+        fleets=two_fleets(choices, planned=promised.workers, servers=promised.servers),
+        servers=promised.servers,
+        planned_s=promised.duration_s,
+        starts_planned=True,
+        conditions=Conditions(is_probed=False),
+        seed=seed,
+    )
+
+
+@contextmanager
+def _spread(flags: SimulateFlags) -> Iterator[Spread]:
+    if flags.ray is None:
+        yield ProcessPool(flags.processes)
+        return
+    with needs_extra("ray", "--ray"):
+        import ray  # noqa: PLC0415
+    from spotwright.adapters.sweeps.ray_cluster import RayCluster  # noqa: PLC0415
+
+    cluster = RayCluster(ray, address=flags.ray)
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+class _progress:  # noqa: N801  # called as a function is
+    """Tells on stderr how many runs are done, where somebody looks on."""
+
+    def __init__(self, policies: int, flags: SimulateFlags) -> None:
+        self._total = policies * flags.runs
+
+    def __call__(self, done: int) -> None:
+        if sys.stderr.isatty():
+            end = "\n" if done == self._total else ""
+            print(f"\r{done} of {self._total} runs", end=end, file=sys.stderr, flush=True)
+
+
+def _draw(path: Path, outcome: Outcome, job: JobSpec, policy: PolicyName) -> None:
+    title = f"{job.name}: one run, steered by {policy}"
+    if path.suffix == ".html":
+        from spotwright.adapters.report.timeline import timeline_page  # noqa: PLC0415
+
+        write_text(path, timeline_page(outcome, title=title))
+    else:
+        with needs_extra("plot", "--plot FILE.png"):
+            from spotwright.adapters.plots.timeline import draw_timeline  # noqa: PLC0415
+        draw_timeline(path, outcome, title=title)
+    note(f"timeline written to {path}")
