@@ -117,13 +117,13 @@ def test_lost_work_cost_its_share_of_all_work_since_the_start() -> None:
     found = reported(entry("a", -1800, 1800), entry("b", 900, 1800))
 
     assert found["lost_work_s"] == pytest.approx(300.0)
-    assert found["lost_work_usd"] == pytest.approx((0.25 + 0.125) / 6)
+    assert found["lost_work_cost_usd"] == pytest.approx((0.25 + 0.125) / 6)
 
 
 def test_a_bill_with_an_unknown_price_is_not_told() -> None:
     found = reported(entry("a", 0, 1800), entry("b", 0, 1800, pool=ON_DEMAND, price=None))
 
-    assert found["cost_so_far_usd"] is found["cost_usd"] is found["lost_work_usd"] is None
+    assert found["cost_so_far_usd"] is found["cost_usd"] is found["lost_work_cost_usd"] is None
     assert found["lost_work_s"] == pytest.approx(300.0)
 
 

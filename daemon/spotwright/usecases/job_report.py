@@ -109,7 +109,7 @@ def report_lines(
             ("cost_so_far_usd", None, costs.so_far_usd),
             ("cost_usd", planned.cost_usd, costs.whole_usd),
             ("lost_work_s", None, _product(lost_share, elapsed_s)),
-            ("lost_work_usd", None, _product(lost_share, costs.since_start_usd)),
+            ("lost_work_cost_usd", None, _product(lost_share, costs.since_start_usd)),
             ("samples_per_s", planned.samples_per_s, _rate(job.progress.samples, elapsed_s)),
             ("step_s", planned.step_s, measured.step_s),
         )

@@ -20,7 +20,7 @@ def accounts_end(
     if job_end is not None:
         return job_end
     last = max((entry.end_time for entry in entries), default=now)
-    return last if now - last <= SILENCE else now
+    return min(last, now) if now - last <= SILENCE else now
 
 
 def rented_spans(entries: Iterable[LedgerEntry], *, until: datetime) -> tuple[NodeSpan, ...]:
