@@ -96,7 +96,7 @@ def _value_tick(frame: TimeFrame, tick: Tick) -> Html:
 
 def _time_tick(frame: TimeFrame, tick: Tick) -> Html:
     x, box, font_px = frame.x.px(tick[0]), frame.box, frame.picture.font_px
-    half = text_width_px(tick[1], font_px) / 2
+    half = text_width_px(tick[1], font_px) / 2 + 2
     inside = min(max(x, half), frame.picture.width - half)
     line = tag("line", x1=x, x2=x, y1=box.bottom, y2=box.bottom + 4, class_="axis")
     text = tag(
