@@ -106,11 +106,11 @@ def _first_fitting(
     text: Callable[[float], str],
     room: Callable[[Sequence[Tick]], bool],
 ) -> Sequence[Tick]:
-    """Return the finest ticks whose labels do not touch."""
+    """Return the finest ticks whose labels differ and do not touch."""
     ticks: list[Tick] = []
     for tier in tiers:
         ticks = [(v, text(v)) for v in tier if scale.low <= v <= scale.high]
-        if room(ticks):
+        if room(ticks) and len({label for _, label in ticks}) == len(ticks):
             return ticks
     return ticks[:1]
 
