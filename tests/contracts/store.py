@@ -14,6 +14,7 @@ import pytest
 from spotwright.usecases.store_ports import Store
 from tests.contracts.store_jobs import JobStoreContract
 from tests.contracts.store_leases import LeaseStoreContract
+from tests.contracts.store_ledger import LedgerContract
 from tests.contracts.store_plans import PlanStoreContract
 from tests.contracts.store_probes import ProbeContract
 from tests.contracts.store_retention import RetentionContract
@@ -26,6 +27,7 @@ from tests.contracts.store_tokens import TokenStoreContract
 class StoreContract(
     PlanStoreContract,
     JobStoreContract,
+    LedgerContract,
     LeaseStoreContract,
     SessionContract,
     ProbeContract,

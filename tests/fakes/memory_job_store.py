@@ -11,14 +11,16 @@ from spotwright.domain.errors import NotFoundError
 from spotwright.domain.job_run import Event, JobRun, JobState, NewEvent, PlanRecord
 from spotwright.domain.telemetry import AgentRecord, RollupPart
 from spotwright.usecases.store_ports import Lease, PageStart
+from tests.fakes.memory_ledger import MemoryLedger
 
 T = TypeVar("T")
 
 
-class MemoryJobStore:
-    """Keeps what PlanStore, JobStore and LeaseStore promise, for as long as it lives."""
+class MemoryJobStore(MemoryLedger):
+    """Keeps what PlanStore, JobStore, LedgerStore and LeaseStore promise, while it lives."""
 
     def __init__(self, *, clock_s: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
         self._lock, self._clock_s = RLock(), clock_s
         self._plans: dict[str, PlanRecord] = {}
         self._jobs: dict[str, JobRun] = {}

@@ -4,10 +4,13 @@ from typing import Any
 import pytest
 
 from spotwright.domain.job_run import JobRun, JobState, Progress
+from spotwright.domain.ledger import LedgerEntry
 from spotwright.domain.telemetry import RollupPart, Statistic
-from spotwright.usecases.job_report import report_job, report_lines
+from spotwright.usecases.job_report import Measured, report_job, report_lines
 from spotwright.usecases.planned_runs import PlannedRuns
+from spotwright.usecases.report_progress import ProgressLog
 from tests.fakes.memory_job_store import MemoryJobStore
+from tests.usecases.example_fleet import ON_DEMAND, entry, planned_fleet
 from tests.usecases.example_job_run import (
     START,
     after,
@@ -23,7 +26,7 @@ RUNNING = replace(
 
 
 def figures(job: JobRun, *, at_s: float) -> dict[str, tuple[Any, Any]]:
-    lines = report_lines(job, planned_run(), None, now=after(at_s))
+    lines = report_lines(job, planned_run(), Measured(), now=after(at_s))
     return {line.figure: (line.planned, line.measured) for line in lines}
 
 
@@ -60,7 +63,7 @@ def test_a_share_that_cannot_be_told_gives_no_forecast() -> None:
 def test_a_fleet_without_a_price_has_no_measured_cost() -> None:
     unpriced = replace(planned_run(), rent_usd_per_hour=None)
 
-    lines = report_lines(RUNNING, unpriced, None, now=after(1800))
+    lines = report_lines(RUNNING, unpriced, Measured(), now=after(1800))
 
     assert {line.measured for line in lines if "usd" in line.figure} == {None}
 
@@ -85,3 +88,44 @@ def test_the_step_is_the_mean_over_all_agents_of_the_job() -> None:
     (step,) = [line for line in report.lines if line.figure == "step_s"]
     assert step.planned == 3.6
     assert step.measured == pytest.approx(180 / 40)
+
+
+def reported(*entries: LedgerEntry, at_s: float = 1800.0) -> dict[str, float | None]:
+    store = MemoryJobStore()
+    store.add_plan(plan_record())
+    told = ProgressLog(store, PlannedRuns(store, lambda _: planned_fleet()))
+    store.add_job(job_run(), [])
+    for when_s, samples in ((0, 0.0), (900, 20_000.0), (910, 15_000.0), (1790, 25_000.0)):
+        told.report("resnet-1", Progress(samples=samples), request_id="", now=after(when_s))
+    store.write_ledger(entries)
+    runs = PlannedRuns(store, lambda _: planned_fleet())
+    report = report_job("resnet-1", store, runs, now=after(at_s))
+    return {line.figure: line.measured for line in report.lines}
+
+
+def test_costs_are_those_of_the_ledger_and_go_on_as_they_did_since_the_start() -> None:
+    # Half an hour of start-up and half an hour of training on two nodes at $0.50, a quarter done.
+    found = reported(entry("a", -1800, 1800), entry("b", -1800, 1800))
+
+    assert found["cost_so_far_usd"] == pytest.approx(1.0)
+    assert found["duration_s"] == pytest.approx(7200.0)
+    assert found["cost_usd"] == pytest.approx(1.0 + 1.0 * 1.5)
+
+
+def test_lost_work_cost_its_share_of_all_work_since_the_start() -> None:
+    # 5 % of the goal was lost, 25 % is reached: a sixth of half an hour and of half a dollar.
+    found = reported(entry("a", -1800, 1800), entry("b", 900, 1800))
+
+    assert found["lost_work_s"] == pytest.approx(300.0)
+    assert found["lost_work_cost_usd"] == pytest.approx((0.25 + 0.125) / 6)
+
+
+def test_a_bill_with_an_unknown_price_is_not_told() -> None:
+    found = reported(entry("a", 0, 1800), entry("b", 0, 1800, pool=ON_DEMAND, price=None))
+
+    assert found["cost_so_far_usd"] is found["cost_usd"] is found["lost_work_cost_usd"] is None
+    assert found["lost_work_s"] == pytest.approx(300.0)
+
+
+def test_without_a_ledger_costs_are_the_rent_of_the_planned_fleet() -> None:
+    assert reported()["cost_so_far_usd"] == pytest.approx(2.2 / 2)

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from spotwright.cli.account_view import accounts_json
 from spotwright.cli.terminal import print_table
 from spotwright.domain.job_run import Event, JobRun
 from spotwright.domain.units import format_duration, format_usd
@@ -36,7 +37,8 @@ def report_json(report: "JobReport") -> dict[str, Any]:
         line.figure: {"planned": line.planned, "measured": line.measured} for line in report.lines
     }
     terms = [asdict(term) for term in report.terms]
-    return {"job": job_json(report.job), "figures": lines, "terms": terms}
+    told = {"job": job_json(report.job), "figures": lines, "terms": terms}
+    return told | accounts_json(report.accounts)
 
 
 def job_row(job: JobRun, now: datetime) -> tuple[str, ...]:

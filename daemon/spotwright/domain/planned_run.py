@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from spotwright.domain.job import Target, TargetKind
 from spotwright.domain.job_run import Progress
+from spotwright.domain.ledger import RentedPool
 from spotwright.domain.prediction import LinkRates, StepTerms
 from spotwright.domain.workload import Strategy
 
@@ -22,6 +23,16 @@ class PlannedPool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedNodes:
+    """Equal nodes that the plan rents in one pool."""
+
+    role: str  # worker or ps
+    pool: RentedPool
+    node_count: int
+    price_usd_per_hour: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRun:
     """What a plan promises; None where it says nothing."""
 
@@ -36,6 +47,11 @@ class PlannedRun:
     deadline_s: float | None  # from the first progress
     strategy: Strategy | None = None
     pools: tuple[PlannedPool, ...] = ()  # of workers; none for functions
+    nodes: tuple[PlannedNodes, ...] = ()  # all that is rented; what has no price is left out
+
+    def price_usd_per_hour(self, pool: RentedPool) -> float | None:
+        """Return what the plan pays for a node of a pool, or None where it has no such pool."""
+        return next((n.price_usd_per_hour for n in self.nodes if n.pool == pool), None)
 
     def fraction(self, progress: Progress) -> float | None:
         """Return the share of the goal that is reached, or None where it cannot be told.

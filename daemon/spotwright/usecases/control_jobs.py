@@ -24,6 +24,7 @@ from spotwright.usecases.follow_job import Memory, follow
 from spotwright.usecases.follow_terms import follow_terms
 from spotwright.usecases.job_memory import remembered
 from spotwright.usecases.job_ports import ControlStore
+from spotwright.usecases.keep_ledger import LedgerKeeper
 from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.usecases.store_ports import Lease, PageStart
 from spotwright.usecases.watch_terms import TermWatch
@@ -64,6 +65,7 @@ class JobControl:
         self._memories: dict[str, Memory] = {}  # of the jobs that this replica controls
         self._is_behind = False  # there are more jobs to take
         self._terms = TermWatch(store)
+        self._ledger = LedgerKeeper(store)
 
     @property
     def controlled_jobs(self) -> frozenset[str]:
@@ -176,6 +178,7 @@ class JobControl:
         agents = self._agents_by_job() if jobs else {}
         noticed = []
         self._terms.start_round(self._memories.keys())
+        self._ledger.start_round(self._memories.keys())
         for job in jobs:
             try:
                 if self._follow_one(job, agents.get(job.job_id, ())):
@@ -184,12 +187,14 @@ class JobControl:
                 raise
             except Exception:  # of one job; the others are followed all the same
                 _log.exception("job %s cannot be followed", job.job_id)
+        self._ledger.write()
         return noticed
 
     def _follow_one(self, job: JobRun, agents: Sequence[AgentRecord]) -> bool:
         """Log what happened to a job; tell whether anything did."""
         planned, now = self._planned.of(job.plan_id), self._clock()
         memory = self._memories[job.job_id]
+        self._ledger.look(job, planned, agents, now=now)
         found = follow(job, agents, deadline_s=planned.deadline_s, now=now, memory=memory)
         terms = self._terms.look(job.job_id, planned, agents, now=now, known=memory.bottlenecks)
         steps = follow_terms(terms, now=now, memory=found.memory)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from spotwright.domain.telemetry import AgentRecord, RollupPart
-from spotwright.usecases.store_ports import JobStore, LeaseStore, PlanStore
+from spotwright.usecases.store_ports import JobStore, LeaseStore, LedgerStore, PlanStore
 
 
 class AgentReader(Protocol):
@@ -33,13 +33,13 @@ class AgentReader(Protocol):
         """Return whole intervals that start within [start, end), oldest first."""
 
 
-class ReportStore(JobStore, AgentReader, Protocol):
+class ReportStore(JobStore, LedgerStore, AgentReader, Protocol):
     """What a report is made from."""
 
 
-class ControlStore(JobStore, LeaseStore, AgentReader, Protocol):
+class ControlStore(JobStore, LedgerStore, LeaseStore, AgentReader, Protocol):
     """What a controller works with."""
 
 
-class JobServiceStore(PlanStore, JobStore, AgentReader, Protocol):
+class JobServiceStore(PlanStore, JobStore, LedgerStore, AgentReader, Protocol):
     """What the service of jobs works with."""

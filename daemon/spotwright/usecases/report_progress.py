@@ -58,7 +58,9 @@ class ProgressLog:
             events.append(_event("job-started", "training has started", told, now))
         if _fell_back(after.progress, told) and before.job_id not in self._fallen_back:
             text = "training fell back to an earlier state; what was reached before stays counted"
-            events.append(_event("progress-fell-back", text, told, now))
+            event = _event("progress-fell-back", text, told, now)
+            reached = {f"reached_{name}": text for name, text in _facts(after.progress).items()}
+            events.append(replace(event, facts={**event.facts, **reached}))
         if after.state is JobState.SUCCEEDED:
             events.append(_event("goal-reached", "the goal is reached", after.progress, now))
         return events
@@ -129,6 +131,9 @@ def _told(progress: Progress) -> dict[str, float]:
 
 
 def _event(kind: str, text: str, progress: Progress, now: datetime) -> NewEvent:
-    facts = {name: f"{value:.12g}" for name, value in _told(progress).items()}
     words = ", ".join(f"{name} {value:,.6g}" for name, value in _told(progress).items())
-    return NewEvent(time=now, kind=kind, text=f"{text} ({words})", facts=facts)
+    return NewEvent(time=now, kind=kind, text=f"{text} ({words})", facts=_facts(progress))
+
+
+def _facts(progress: Progress) -> dict[str, str]:
+    return {name: f"{value:.12g}" for name, value in _told(progress).items()}

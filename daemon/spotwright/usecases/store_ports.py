@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from spotwright.domain.access import TokenRecord
 from spotwright.domain.job_run import Event, JobRun, JobState, NewEvent, PlanRecord
+from spotwright.domain.ledger import LedgerEntry, ProgressMark
 from spotwright.domain.telemetry import (
     AgentFacts,
     AgentRecord,
@@ -88,6 +89,25 @@ class JobStore(Protocol):
 
     def events(self, job_id: str, *, after_sequence: int = 0, limit: int) -> Sequence[Event]:
         """Return a job's events, oldest first."""
+
+
+class LedgerStore(Protocol):
+    """Who was seen working for jobs, and how far these had come."""
+
+    def write_ledger(
+        self, entries: Sequence[LedgerEntry], marks: Sequence[ProgressMark] = ()
+    ) -> None:
+        """Write entries and marks in one step.
+
+        An entry of the same job, agent and start_time is known already: its end_time moves on, and
+        never back. A mark of the same job and time is as it was.
+        """
+
+    def ledger(self, job_id: str, *, seen_since: datetime | None = None) -> Sequence[LedgerEntry]:
+        """Return a job's entries by start_time, ties by agent; those that ended since."""
+
+    def progress_marks(self, job_id: str) -> Sequence[ProgressMark]:
+        """Return how far a job had come, oldest first."""
 
 
 class LeaseStore(Protocol):
@@ -207,7 +227,16 @@ class HistorySource(Protocol):
         """Drop at most `limit` rows of each kind that are older; return how many were dropped."""
 
 
-class Store(PlanStore, JobStore, LeaseStore, TelemetryStore, TokenStore, HistorySource, Protocol):
+class Store(
+    PlanStore,
+    JobStore,
+    LedgerStore,
+    LeaseStore,
+    TelemetryStore,
+    TokenStore,
+    HistorySource,
+    Protocol,
+):
     """All of it: SQLite for one daemon, PostgreSQL for several."""
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 import datetime
 
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from spotwright.v1 import accounting_pb2 as _accounting_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -195,14 +196,16 @@ class GetJobReportRequest(_message.Message):
     def __init__(self, job_id: _Optional[str] = ...) -> None: ...
 
 class GetJobReportResponse(_message.Message):
-    __slots__ = ("job", "lines", "terms")
+    __slots__ = ("job", "lines", "terms", "accounts")
     JOB_FIELD_NUMBER: _ClassVar[int]
     LINES_FIELD_NUMBER: _ClassVar[int]
     TERMS_FIELD_NUMBER: _ClassVar[int]
+    ACCOUNTS_FIELD_NUMBER: _ClassVar[int]
     job: Job
     lines: _containers.RepeatedCompositeFieldContainer[ReportLine]
     terms: _containers.RepeatedCompositeFieldContainer[LiveTerm]
-    def __init__(self, job: _Optional[_Union[Job, _Mapping]] = ..., lines: _Optional[_Iterable[_Union[ReportLine, _Mapping]]] = ..., terms: _Optional[_Iterable[_Union[LiveTerm, _Mapping]]] = ...) -> None: ...
+    accounts: _accounting_pb2.JobAccounts
+    def __init__(self, job: _Optional[_Union[Job, _Mapping]] = ..., lines: _Optional[_Iterable[_Union[ReportLine, _Mapping]]] = ..., terms: _Optional[_Iterable[_Union[LiveTerm, _Mapping]]] = ..., accounts: _Optional[_Union[_accounting_pb2.JobAccounts, _Mapping]] = ...) -> None: ...
 
 class ReportLine(_message.Message):
     __slots__ = ("figure", "planned", "measured")

@@ -3,10 +3,17 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spotwright.adapters.report.axes import cost_ticks, duration_ticks, scale_over
+from spotwright.adapters.report.axes import (
+    Scale,
+    cost_ticks,
+    count_ticks,
+    duration_ticks,
+    scale_over,
+    share_ticks,
+)
 
 amounts = st.lists(st.floats(0.01, 1e8), min_size=1, max_size=8)
 
@@ -23,6 +30,7 @@ def test_a_scale_keeps_order_and_holds_every_value(values: list[float]) -> None:
 
 
 @given(values=amounts)
+@example(values=[1.0, 1.03125])  # steps of half a cent, which labels do not show
 def test_ticks_lie_on_the_axis_and_their_labels_differ(values: list[float]) -> None:
     scale = scale_over(values, start_px=0, end_px=300)
 
@@ -31,6 +39,20 @@ def test_ticks_lie_on_the_axis_and_their_labels_differ(values: list[float]) -> N
         assert all(-1e-6 <= place <= 300 + 1e-6 for place in places)
         assert all(after - before > 12 for before, after in pairwise(places))
         assert len({text for _, text in ticks}) == len(ticks)
+
+
+@given(highest=st.floats(1.0, 1e6))
+def test_counts_are_whole_numbers_and_shares_are_percent(highest: float) -> None:
+    counts = Scale(low=0, high=highest, start_px=300, end_px=0, is_log=False)
+    shares = Scale(low=0, high=1.05, start_px=300, end_px=0, is_log=False)
+
+    ticks = count_ticks(counts, font_px=12)
+
+    assert ticks[0] == (0.0, "0")
+    assert all(value.is_integer() and text == f"{value:,.0f}" for value, text in ticks)
+    assert [text for _, text in share_ticks(shares, font_px=12)] == [
+        f"{percent} %" for percent in range(0, 101, 10)
+    ]
 
 
 @pytest.mark.parametrize(("high", "is_log"), [(19.9, False), (20.1, True)])

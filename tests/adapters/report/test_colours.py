@@ -12,7 +12,8 @@ LIGHT, DARK = (
 )
 TEXTS = ("ink", "quiet", "chosen", "rival", "deadline", "budget")
 SHAPES = ("frontier", "axis", "range", "compute", "pcie", "nvlink", "network", "ps_service",
-          "input_stall")  # fmt: skip
+          "input_stall", "spot_1", "spot_2", "spot_3", "spot_4", "on_demand_1", "on_demand_2",
+          "on_demand_3", "unknown")  # fmt: skip
 
 
 def luminance(colour: str) -> float:

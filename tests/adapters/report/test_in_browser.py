@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.report.page_tree import read_page
+from tests.adapters.report.test_every_job_page import every_job, html_of_job
 from tests.adapters.report.test_every_page import every_case, html_of
 
 WIDTHS = (360, 390, 768, 1600)
@@ -81,6 +82,20 @@ def test_a_page_fits_its_window_and_its_chart_is_legible(
         assert frame["scroll_width"] <= frame["width"]
         (chart,) = frame["charts"]
         _check_texts(chart)
+
+
+@every_job
+def test_a_job_page_fits_its_window_and_its_charts_are_legible(
+    browser: str, case: str, tmp_path: Path
+) -> None:
+    found = laid_out(browser, html_of_job(case), tmp_path)
+
+    assert len(found) == len(WIDTHS)
+    for frame in found:
+        assert frame["scroll_width"] <= frame["width"]
+        assert len(frame["charts"]) in (2, 3)
+        for chart in frame["charts"]:
+            _check_texts(chart)
 
 
 def _check_texts(chart: Any) -> None:

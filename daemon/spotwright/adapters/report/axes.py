@@ -73,13 +73,31 @@ def duration_ticks(scale: Scale, *, font_px: float) -> Sequence[Tick]:
 
 def cost_ticks(scale: Scale, *, font_px: float) -> Sequence[Tick]:
     """Return amounts for a vertical axis."""
+    tiers = _log_decades(scale) if scale.is_log else _linear_steps(scale, 1.0)
+    return _first_fitting(scale, tiers, _usd, _upright_room(scale, font_px))
+
+
+def count_ticks(scale: Scale, *, font_px: float) -> Sequence[Tick]:
+    """Return whole numbers for a vertical axis."""
+    steps = _linear_steps(scale, 1.0)
+    tiers = (tier for tier in steps if all(value.is_integer() for value in tier))
+    return _first_fitting(scale, tiers, lambda v: f"{v:,.0f}", _upright_room(scale, font_px))
+
+
+def share_ticks(scale: Scale, *, font_px: float) -> Sequence[Tick]:
+    """Return shares of a whole for a vertical axis."""
+    tiers = _linear_steps(scale, 0.01)
+    return _first_fitting(scale, tiers, lambda v: f"{v * 100:.4g} %", _upright_room(scale, font_px))
+
+
+def _upright_room(scale: Scale, font_px: float) -> Callable[[Sequence[Tick]], bool]:
+    """Return what tells whether ticks of a vertical axis are apart."""
 
     def room(ticks: Sequence[Tick]) -> bool:
         ys = [scale.px(v) for v, _ in ticks]
         return all(abs(y1 - y0) >= 2.2 * font_px for y0, y1 in pairwise(ys))
 
-    tiers = _log_decades(scale) if scale.is_log else _linear_steps(scale, 1.0)
-    return _first_fitting(scale, tiers, _usd, room)
+    return room
 
 
 def _first_fitting(
@@ -88,11 +106,11 @@ def _first_fitting(
     text: Callable[[float], str],
     room: Callable[[Sequence[Tick]], bool],
 ) -> Sequence[Tick]:
-    """Return the finest ticks whose labels do not touch."""
+    """Return the finest ticks whose labels differ and do not touch."""
     ticks: list[Tick] = []
     for tier in tiers:
         ticks = [(v, text(v)) for v in tier if scale.low <= v <= scale.high]
-        if room(ticks):
+        if room(ticks) and len({label for _, label in ticks}) == len(ticks):
             return ticks
     return ticks[:1]
 

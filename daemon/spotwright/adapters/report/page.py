@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from importlib import resources
 
 from spotwright.adapters.report import sections, words
 from spotwright.adapters.report.charts import (
@@ -15,13 +14,12 @@ from spotwright.adapters.report.charts import (
     mark_icon,
     plan_icon,
 )
+from spotwright.adapters.report.document import document
 from spotwright.adapters.report.markup import Html, items, joined, table, tag
 from spotwright.domain.job import JobSpec
 from spotwright.domain.plan import Plan, PlanStatus
 from spotwright.domain.prediction import Interval
 from spotwright.domain.questions import Rival
-
-_NOTHING_FROM_OUTSIDE = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def render_report(job: JobSpec, plan: Plan, rivals: Sequence[Rival]) -> str:
@@ -36,20 +34,7 @@ def render_report(job: JobSpec, plan: Plan, rivals: Sequence[Rival]) -> str:
         sections.risk(job, plan),
         sections.footer(job, plan),
     )
-    return f"<!DOCTYPE html>\n{tag('html', _head(job), tag('body', body), lang='en')}\n"
-
-
-def _head(job: JobSpec) -> Html:
-    style = resources.files("spotwright.adapters.report").joinpath("style.css")
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_NOTHING_FROM_OUTSIDE),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{job.name}: training plan"),
-        tag("style", Html(style.read_text(encoding="utf-8"))),
-    )
+    return document(f"{job.name}: training plan", body)
 
 
 def _cost_against_time(job: JobSpec, plan: Plan, rivals: Sequence[Rival]) -> Html:

@@ -93,12 +93,12 @@ def risk(job: JobSpec, plan: Plan) -> Html:
     """Return what can still go wrong."""
     p, deadline_s = plan.prediction, job.goal.deadline_s
     key = [
-        _key("range", f"90 % interval: {words.duration_range(p.duration_s)}"),
-        _key("middle", f"expected: {words.duration(p.duration_s.mid)}"),
-        _key("p95", f"95 of 100 runs end within {words.duration(p.duration_p95_s)}"),
+        key_entry("range", f"90 % interval: {words.duration_range(p.duration_s)}"),
+        key_entry("middle", f"expected: {words.duration(p.duration_s.mid)}"),
+        key_entry("p95", f"95 of 100 runs end within {words.duration(p.duration_p95_s)}"),
     ]
     if deadline_s is not None:
-        key.append(_key("deadline", f"deadline: {words.duration(deadline_s)}"))
+        key.append(key_entry("deadline", f"deadline: {words.duration(deadline_s)}"))
     bar = range_bar(p.duration_s, p95_s=p.duration_p95_s, deadline_s=deadline_s)
     notes = [tag("h3", "Notes"), items([words.sentence(n) for n in p.notes])] if p.notes else []
     return section(
@@ -130,22 +130,23 @@ def _tiles(job: JobSpec, plan: Plan) -> list[Html]:
     cost, duration_s = plan.prediction.cost_usd, plan.prediction.duration_s
     cost_range = words.cost_range(cost) if cost else ""
     tiles = [
-        _tile("Expected cost", format_usd(plan.cost_usd), cost_range),
-        _tile("Expected time", words.duration(duration_s.mid), words.duration_range(duration_s)),
+        tile("Expected cost", format_usd(plan.cost_usd), cost_range),
+        tile("Expected time", words.duration(duration_s.mid), words.duration_range(duration_s)),
     ]
     known, overall = words.spot_probability(plan), words.in_time_probability(plan)
     if known is not None:
         asked = f"of interruptions alone; {job.goal.confidence_fraction * 100:g} % asked for"
         beside = f"{asked}; {words.probability(overall)} with model error" if overall else asked
-        tiles.append(_tile("In time", words.probability(known), beside))
+        tiles.append(tile("In time", words.probability(known), beside))
     if plan.status is not PlanStatus.INFEASIBLE:
         verb, bound = words.floor(plan)
         beside = f"proved; at most {words.gap(plan)} better could exist"
-        tiles.append(_tile(f"No fleet {verb}", bound, beside))
+        tiles.append(tile(f"No fleet {verb}", bound, beside))
     return tiles
 
 
-def _tile(name: str, figure: str, beside: str) -> Html:
+def tile(name: str, figure: str, beside: str) -> Html:
+    """Return one figure with its name, and what belongs beside it."""
     small = [tag("dd", beside, class_="beside")] if beside else []
     return tag("div", tag("dt", name), tag("dd", figure), *small)
 
@@ -183,10 +184,13 @@ def _step(prediction: Prediction, group: GroupPrediction, longest_s: float) -> H
         list(terms.items()), longest_s=longest_s, label=f"{name}: {'; '.join(told.values())}"
     )
     head = tag("h3", name, tag("span", f" {words.duration(group.step_s)} a step", class_="quiet"))
-    return tag("div", head, bar, items([_key(k, t) for k, t in told.items()], "key"), class_="step")
+    return tag(
+        "div", head, bar, items([key_entry(k, t) for k, t in told.items()], "key"), class_="step"
+    )
 
 
-def _key(class_: str, text: str) -> Html:
+def key_entry(class_: str, text: str) -> Html:
+    """Return an entry of a legend, with a swatch of that style."""
     return joined([tag("span", class_=f"swatch {class_}", aria_hidden="true"), text])
 
 
@@ -204,4 +208,4 @@ def _risk_figures(job: JobSpec, plan: Plan) -> list[Html]:
     untouched = p.uninterrupted_probability
     sure = "certain" if untouched == 1 else words.probability(untouched)
     figures.append(("No node is taken away", sure))
-    return [_tile(name, figure, "") for name, figure in figures]
+    return [tile(name, figure, "") for name, figure in figures]

@@ -6,6 +6,7 @@ from spotwright.adapters.store.database import Database
 from spotwright.adapters.store.ingest import SqlIngest
 from spotwright.adapters.store.jobs import SqlJobs
 from spotwright.adapters.store.leases import SqlLeases
+from spotwright.adapters.store.ledger import SqlLedger
 from spotwright.adapters.store.migrate import migrate
 from spotwright.adapters.store.plans import SqlPlans
 from spotwright.adapters.store.size import SqlSize
@@ -19,6 +20,7 @@ _BUSY_TIMEOUT_S = 5.0
 class SqlStore(
     SqlPlans,
     SqlJobs,
+    SqlLedger,
     SqlLeases,
     SqlAgents,
     SqlIngest,

@@ -91,6 +91,28 @@ events = Table(
     Column("facts", Text, nullable=False),  # JSON
 )
 
+ledger = Table(  # who was seen working for a job
+    "ledger",
+    metadata,
+    Column("job_id", Name, primary_key=True),
+    Column("agent_id", Name, primary_key=True),
+    Column("start_time", Moment, primary_key=True),
+    Column("end_time", Moment, nullable=False),  # of the last sighting
+    Column("instance_id", Text, nullable=False),
+    Column("instance_type", Text, nullable=False),
+    Column("zone", Text, nullable=False),
+    Column("market", Text, nullable=False),
+    Column("price_usd_per_hour", Double),
+)
+
+progress_marks = Table(
+    "progress_marks",
+    metadata,
+    Column("job_id", Name, primary_key=True),
+    Column("time", Moment, primary_key=True),
+    Column("fraction", Double, nullable=False),
+)
+
 requests = Table(  # what was carried out already, so that asking again changes nothing
     "requests",
     metadata,

@@ -13,8 +13,9 @@ from spotwright.adapters.grpc.messages.job import (
 from spotwright.adapters.grpc.messages.planned_run import read_planned_run
 from spotwright.domain.job import Target, TargetKind
 from spotwright.domain.job_run import Event, JobState, Progress
+from spotwright.domain.ledger import RentedPool
 from spotwright.domain.live_term import LiveTerm
-from spotwright.domain.planned_run import PlannedPool, PlannedRun
+from spotwright.domain.planned_run import PlannedNodes, PlannedPool, PlannedRun
 from spotwright.domain.prediction import LinkRates, StepTerms
 from spotwright.domain.workload import Strategy
 from spotwright.usecases.job_report import JobReport, ReportLine
@@ -90,6 +91,20 @@ def test_what_a_plan_promises_is_read_from_its_document() -> None:
                 rates=LinkRates(network_mbps=2_500.0),
             ),
         ),
+        nodes=(
+            PlannedNodes(
+                role="worker",
+                pool=RentedPool("g5.xlarge", "use1-az4", "spot"),
+                node_count=3,
+                price_usd_per_hour=1.0,
+            ),
+            PlannedNodes(
+                role="ps",
+                pool=RentedPool("m5.xlarge", "use1-az4", "on-demand"),
+                node_count=1,
+                price_usd_per_hour=0.6,
+            ),
+        ),
     )
 
 
@@ -116,6 +131,9 @@ def test_what_a_plan_does_not_say_is_not_known() -> None:
     planned = read_planned_run(plan.SerializeToString())
 
     assert (planned.target, planned.deadline_s, planned.rent_usd_per_hour) == (None, None, None)
+    assert [nodes.role for nodes in planned.nodes] == ["worker"]
+    assert planned.price_usd_per_hour(planned.nodes[0].pool) == 1.0
+    assert planned.price_usd_per_hour(RentedPool("m5.xlarge", "use1-az4", "on-demand")) is None
 
 
 def test_functions_are_billed_by_use_and_have_no_rent() -> None:

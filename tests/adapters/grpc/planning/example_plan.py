@@ -11,12 +11,22 @@ def plan_message(*, loss: float | None = None) -> planner_pb2.Plan:
         role=planner_pb2.ROLE_WORKER,
         node_count=3,
         gpus_per_node=1.0,
-        offer=catalog_pb2.Offer(instance_type="g5.xlarge", price_usd_per_hour=1.0),
+        offer=catalog_pb2.Offer(
+            instance_type="g5.xlarge",
+            zone="use1-az4",
+            market=catalog_pb2.MARKET_SPOT,
+            price_usd_per_hour=1.0,
+        ),
     )
     server = planner_pb2.NodeGroup(
         role=planner_pb2.ROLE_PS,
         node_count=1,
-        offer=catalog_pb2.Offer(instance_type="m5.xlarge", price_usd_per_hour=0.6),
+        offer=catalog_pb2.Offer(
+            instance_type="m5.xlarge",
+            zone="use1-az4",
+            market=catalog_pb2.MARKET_ON_DEMAND,
+            price_usd_per_hour=0.6,
+        ),
     )
     target = planner_pb2.Target(kind=planner_pb2.TARGET_KIND_SAMPLES, value=100_000.0)
     if loss is not None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from spotwright.adapters.grpc.messages.accounting import accounts_from_proto, accounts_to_proto
 from spotwright.adapters.grpc.messages.scalars import by_name
 from spotwright.domain.job_run import Event, JobRun, JobState, Progress
 from spotwright.domain.live_term import LiveTerm
@@ -107,7 +108,10 @@ def report_to_proto(report: JobReport) -> job_pb2.GetJobReportResponse:
         for line in report.lines
     ]
     return job_pb2.GetJobReportResponse(
-        job=job_to_proto(report.job), lines=lines, terms=[_term_to_proto(t) for t in report.terms]
+        job=job_to_proto(report.job),
+        lines=lines,
+        terms=[_term_to_proto(t) for t in report.terms],
+        accounts=accounts_to_proto(report.accounts) if report.accounts else None,
     )
 
 
@@ -125,6 +129,7 @@ def report_from_proto(report: job_pb2.GetJobReportResponse) -> JobReport:
         job=job_from_proto(report.job),
         lines=lines,
         terms=tuple(LiveTerm(**by_name(term)) for term in report.terms),
+        accounts=accounts_from_proto(report.accounts) if report.HasField("accounts") else None,
     )
 
 

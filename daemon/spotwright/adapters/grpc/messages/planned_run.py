@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 
 from spotwright.adapters.grpc.messages.prediction import rates_from_proto, terms_from_proto
+from spotwright.domain.fleet import Role
 from spotwright.domain.job import Target, TargetKind
-from spotwright.domain.planned_run import PlannedPool, PlannedRun
+from spotwright.domain.ledger import RentedPool
+from spotwright.domain.offer import Market
+from spotwright.domain.planned_run import PlannedNodes, PlannedPool, PlannedRun
 from spotwright.domain.prediction import StepTerms
 from spotwright.domain.workload import Strategy
-from spotwright.v1 import planner_pb2
+from spotwright.v1 import catalog_pb2, planner_pb2
 
 _TARGET_KINDS = {
     planner_pb2.TARGET_KIND_LOSS: TargetKind.LOSS,
@@ -21,6 +24,11 @@ _STRATEGIES = {
     planner_pb2.STRATEGY_BSP_PS: Strategy.BSP_PS,
     planner_pb2.STRATEGY_ALLREDUCE: Strategy.ALLREDUCE,
     planner_pb2.STRATEGY_SERVERLESS: Strategy.SERVERLESS,
+}
+_ROLES = {planner_pb2.ROLE_WORKER: Role.WORKER, planner_pb2.ROLE_PS: Role.PS}
+_MARKETS = {
+    catalog_pb2.MARKET_SPOT: Market.SPOT,
+    catalog_pb2.MARKET_ON_DEMAND: Market.ON_DEMAND,
 }
 
 
@@ -41,6 +49,18 @@ def read_planned_run(document: bytes) -> PlannedRun:
         deadline_s=plan.deadline_s if plan.HasField("deadline_s") else None,
         strategy=_STRATEGIES.get(prediction.strategy),
         pools=_pools(prediction),
+        nodes=tuple(_nodes(group) for group in prediction.fleet.nodes if group.HasField("offer")),
+    )
+
+
+def _nodes(group: planner_pb2.NodeGroup) -> PlannedNodes:
+    offer = group.offer
+    name = group.instance_type.name or offer.instance_type
+    return PlannedNodes(
+        role=str(_ROLES.get(group.role, "")),
+        pool=RentedPool(name, offer.zone, str(_MARKETS.get(offer.market, ""))),
+        node_count=group.node_count,
+        price_usd_per_hour=offer.price_usd_per_hour,
     )
 
 
