@@ -23,9 +23,10 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from spotwright.v1 import planner_pb2 as spotwright_dot_v1_dot_planner__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17spotwright/v1/job.proto\x12\rspotwright.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"f\n\x08Progress\x12\x14\n\x07samples\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x12\n\x05steps\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x11\n\x04loss\x18\x03 \x01(\x01H\x02\x88\x01\x01\x42\n\n\x08_samplesB\x08\n\x06_stepsB\x07\n\x05_loss\"\x91\x03\n\x03Job\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07plan_id\x18\x03 \x01(\t\x12&\n\x05state\x18\x04 \x01(\x0e\x32\x17.spotwright.v1.JobState\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x08progress\x18\t \x01(\x0b\x32\x17.spotwright.v1.Progress\x12\x1e\n\x11progress_fraction\x18\n \x01(\x01H\x00\x88\x01\x01\x12\x12\n\ncontroller\x18\x0b \x01(\tB\x14\n\x12_progress_fraction\"\xc3\x01\n\x05\x45vent\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12.\n\nevent_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\x12.\n\x05\x66\x61\x63ts\x18\x05 \x03(\x0b\x32\x1f.spotwright.v1.Event.FactsEntry\x1a,\n\nFactsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"7\n\x10\x43reateJobRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07plan_id\x18\x02 \x01(\t\"4\n\x11\x43reateJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\"\x1f\n\rGetJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"1\n\x0eGetJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\"a\n\x0fListJobsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\'\n\x06states\x18\x03 \x03(\x0e\x32\x17.spotwright.v1.JobState\"M\n\x10ListJobsResponse\x12 \n\x04jobs\x18\x01 \x03(\x0b\x32\x12.spotwright.v1.Job\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"Q\n\x14ListJobEventsRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\x12\x11\n\tpage_size\x18\x03 \x01(\x05\"=\n\x15ListJobEventsResponse\x12$\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x14.spotwright.v1.Event\"9\n\x0fWatchJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\"f\n\x10WatchJobResponse\x12!\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.JobH\x00\x12%\n\x05\x65vent\x18\x02 \x01(\x0b\x32\x14.spotwright.v1.EventH\x00\x42\x08\n\x06update\"f\n\x15ReportProgressRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12)\n\x08progress\x18\x03 \x01(\x0b\x32\x17.spotwright.v1.Progress\"9\n\x16ReportProgressResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\"D\n\x0eStopJobRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"2\n\x0fStopJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\"%\n\x13GetJobReportRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"\x89\x01\n\x14GetJobReportResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\x12(\n\x05lines\x18\x02 \x03(\x0b\x32\x19.spotwright.v1.ReportLine\x12&\n\x05terms\x18\x03 \x03(\x0b\x32\x17.spotwright.v1.LiveTerm\"b\n\nReportLine\x12\x0e\n\x06\x66igure\x18\x01 \x01(\t\x12\x14\n\x07planned\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x15\n\x08measured\x18\x03 \x01(\x01H\x01\x88\x01\x01\x42\n\n\x08_plannedB\x0b\n\t_measured\"\xe9\x01\n\x08LiveTerm\x12\x15\n\rinstance_type\x18\x01 \x01(\t\x12\x0c\n\x04term\x18\x02 \x01(\t\x12\x11\n\tplanned_s\x18\x03 \x01(\x01\x12\x17\n\nmeasured_s\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x0cplanned_mbps\x18\x05 \x01(\x01H\x01\x88\x01\x01\x12\x1a\n\rmeasured_mbps\x18\x06 \x01(\x01H\x02\x88\x01\x01\x12\x15\n\ris_bottleneck\x18\x07 \x01(\x08\x12\x0c\n\x04text\x18\x08 \x01(\tB\r\n\x0b_measured_sB\x0f\n\r_planned_mbpsB\x10\n\x0e_measured_mbps*\x83\x01\n\x08JobState\x12\x19\n\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11JOB_STATE_PENDING\x10\x01\x12\x15\n\x11JOB_STATE_RUNNING\x10\x02\x12\x17\n\x13JOB_STATE_SUCCEEDED\x10\x03\x12\x15\n\x11JOB_STATE_STOPPED\x10\x04\x32\x9d\x05\n\nJobService\x12N\n\tCreateJob\x12\x1f.spotwright.v1.CreateJobRequest\x1a .spotwright.v1.CreateJobResponse\x12\x45\n\x06GetJob\x12\x1c.spotwright.v1.GetJobRequest\x1a\x1d.spotwright.v1.GetJobResponse\x12K\n\x08ListJobs\x12\x1e.spotwright.v1.ListJobsRequest\x1a\x1f.spotwright.v1.ListJobsResponse\x12Z\n\rListJobEvents\x12#.spotwright.v1.ListJobEventsRequest\x1a$.spotwright.v1.ListJobEventsResponse\x12M\n\x08WatchJob\x12\x1e.spotwright.v1.WatchJobRequest\x1a\x1f.spotwright.v1.WatchJobResponse0\x01\x12]\n\x0eReportProgress\x12$.spotwright.v1.ReportProgressRequest\x1a%.spotwright.v1.ReportProgressResponse\x12H\n\x07StopJob\x12\x1d.spotwright.v1.StopJobRequest\x1a\x1e.spotwright.v1.StopJobResponse\x12W\n\x0cGetJobReport\x12\".spotwright.v1.GetJobReportRequest\x1a#.spotwright.v1.GetJobReportResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17spotwright/v1/job.proto\x12\rspotwright.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bspotwright/v1/planner.proto\"b\n\x08\x46orecast\x12+\n\nduration_s\x18\x01 \x01(\x0b\x32\x17.spotwright.v1.Interval\x12)\n\x08\x63ost_usd\x18\x02 \x01(\x0b\x32\x17.spotwright.v1.Interval\"f\n\x08Progress\x12\x14\n\x07samples\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x12\n\x05steps\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x11\n\x04loss\x18\x03 \x01(\x01H\x02\x88\x01\x01\x42\n\n\x08_samplesB\x08\n\x06_stepsB\x07\n\x05_loss\"\xa7\x04\n\x03Job\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07plan_id\x18\x03 \x01(\t\x12&\n\x05state\x18\x04 \x01(\x0e\x32\x17.spotwright.v1.JobState\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x08progress\x18\t \x01(\x0b\x32\x17.spotwright.v1.Progress\x12\x1e\n\x11progress_fraction\x18\n \x01(\x01H\x00\x88\x01\x01\x12\x12\n\ncontroller\x18\x0b \x01(\t\x12,\n\nsteer_mode\x18\x0c \x01(\x0e\x32\x18.spotwright.v1.SteerMode\x12\x15\n\rfirst_plan_id\x18\r \x01(\t\x12\x16\n\tspent_usd\x18\x0e \x01(\x01H\x01\x88\x01\x01\x12)\n\x08\x66orecast\x18\x0f \x01(\x0b\x32\x17.spotwright.v1.ForecastB\x14\n\x12_progress_fractionB\x0c\n\n_spent_usd\"\xc3\x01\n\x05\x45vent\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12.\n\nevent_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\x12.\n\x05\x66\x61\x63ts\x18\x05 \x03(\x0b\x32\x1f.spotwright.v1.Event.FactsEntry\x1a,\n\nFactsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"e\n\x10\x43reateJobRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07plan_id\x18\x02 \x01(\t\x12,\n\nsteer_mode\x18\x03 \x01(\x0e\x32\x18.spotwright.v1.SteerMode\"4\n\x11\x43reateJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\"\x1f\n\rGetJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"1\n\x0eGetJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\"a\n\x0fListJobsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\'\n\x06states\x18\x03 \x03(\x0e\x32\x17.spotwright.v1.JobState\"M\n\x10ListJobsResponse\x12 \n\x04jobs\x18\x01 \x03(\x0b\x32\x12.spotwright.v1.Job\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"Q\n\x14ListJobEventsRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\x12\x11\n\tpage_size\x18\x03 \x01(\x05\"=\n\x15ListJobEventsResponse\x12$\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x14.spotwright.v1.Event\"9\n\x0fWatchJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\"f\n\x10WatchJobResponse\x12!\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.JobH\x00\x12%\n\x05\x65vent\x18\x02 \x01(\x0b\x32\x14.spotwright.v1.EventH\x00\x42\x08\n\x06update\"f\n\x15ReportProgressRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12)\n\x08progress\x18\x03 \x01(\x0b\x32\x17.spotwright.v1.Progress\"9\n\x16ReportProgressResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\"D\n\x0eStopJobRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"2\n\x0fStopJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\"%\n\x13GetJobReportRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"\x89\x01\n\x14GetJobReportResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\x12(\n\x05lines\x18\x02 \x03(\x0b\x32\x19.spotwright.v1.ReportLine\x12&\n\x05terms\x18\x03 \x03(\x0b\x32\x17.spotwright.v1.LiveTerm\"b\n\nReportLine\x12\x0e\n\x06\x66igure\x18\x01 \x01(\t\x12\x14\n\x07planned\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x15\n\x08measured\x18\x03 \x01(\x01H\x01\x88\x01\x01\x42\n\n\x08_plannedB\x0b\n\t_measured\"\xe9\x01\n\x08LiveTerm\x12\x15\n\rinstance_type\x18\x01 \x01(\t\x12\x0c\n\x04term\x18\x02 \x01(\t\x12\x11\n\tplanned_s\x18\x03 \x01(\x01\x12\x17\n\nmeasured_s\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x0cplanned_mbps\x18\x05 \x01(\x01H\x01\x88\x01\x01\x12\x1a\n\rmeasured_mbps\x18\x06 \x01(\x01H\x02\x88\x01\x01\x12\x15\n\ris_bottleneck\x18\x07 \x01(\x08\x12\x0c\n\x04text\x18\x08 \x01(\tB\r\n\x0b_measured_sB\x0f\n\r_planned_mbpsB\x10\n\x0e_measured_mbps*\x83\x01\n\x08JobState\x12\x19\n\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11JOB_STATE_PENDING\x10\x01\x12\x15\n\x11JOB_STATE_RUNNING\x10\x02\x12\x17\n\x13JOB_STATE_SUCCEEDED\x10\x03\x12\x15\n\x11JOB_STATE_STOPPED\x10\x04*\x80\x01\n\tSteerMode\x12\x1a\n\x16STEER_MODE_UNSPECIFIED\x10\x00\x12\x12\n\x0eSTEER_MODE_OFF\x10\x01\x12\x17\n\x13STEER_MODE_ANNOUNCE\x10\x02\x12\x14\n\x10STEER_MODE_WRITE\x10\x03\x12\x14\n\x10STEER_MODE_APPLY\x10\x04\x32\x9d\x05\n\nJobService\x12N\n\tCreateJob\x12\x1f.spotwright.v1.CreateJobRequest\x1a .spotwright.v1.CreateJobResponse\x12\x45\n\x06GetJob\x12\x1c.spotwright.v1.GetJobRequest\x1a\x1d.spotwright.v1.GetJobResponse\x12K\n\x08ListJobs\x12\x1e.spotwright.v1.ListJobsRequest\x1a\x1f.spotwright.v1.ListJobsResponse\x12Z\n\rListJobEvents\x12#.spotwright.v1.ListJobEventsRequest\x1a$.spotwright.v1.ListJobEventsResponse\x12M\n\x08WatchJob\x12\x1e.spotwright.v1.WatchJobRequest\x1a\x1f.spotwright.v1.WatchJobResponse0\x01\x12]\n\x0eReportProgress\x12$.spotwright.v1.ReportProgressRequest\x1a%.spotwright.v1.ReportProgressResponse\x12H\n\x07StopJob\x12\x1d.spotwright.v1.StopJobRequest\x1a\x1e.spotwright.v1.StopJobResponse\x12W\n\x0cGetJobReport\x12\".spotwright.v1.GetJobReportRequest\x1a#.spotwright.v1.GetJobReportResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,52 +35,56 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_EVENT_FACTSENTRY']._loaded_options = None
   _globals['_EVENT_FACTSENTRY']._serialized_options = b'8\001'
-  _globals['_JOBSTATE']._serialized_start=2264
-  _globals['_JOBSTATE']._serialized_end=2395
-  _globals['_PROGRESS']._serialized_start=75
-  _globals['_PROGRESS']._serialized_end=177
-  _globals['_JOB']._serialized_start=180
-  _globals['_JOB']._serialized_end=581
-  _globals['_EVENT']._serialized_start=584
-  _globals['_EVENT']._serialized_end=779
-  _globals['_EVENT_FACTSENTRY']._serialized_start=735
-  _globals['_EVENT_FACTSENTRY']._serialized_end=779
-  _globals['_CREATEJOBREQUEST']._serialized_start=781
-  _globals['_CREATEJOBREQUEST']._serialized_end=836
-  _globals['_CREATEJOBRESPONSE']._serialized_start=838
-  _globals['_CREATEJOBRESPONSE']._serialized_end=890
-  _globals['_GETJOBREQUEST']._serialized_start=892
-  _globals['_GETJOBREQUEST']._serialized_end=923
-  _globals['_GETJOBRESPONSE']._serialized_start=925
-  _globals['_GETJOBRESPONSE']._serialized_end=974
-  _globals['_LISTJOBSREQUEST']._serialized_start=976
-  _globals['_LISTJOBSREQUEST']._serialized_end=1073
-  _globals['_LISTJOBSRESPONSE']._serialized_start=1075
-  _globals['_LISTJOBSRESPONSE']._serialized_end=1152
-  _globals['_LISTJOBEVENTSREQUEST']._serialized_start=1154
-  _globals['_LISTJOBEVENTSREQUEST']._serialized_end=1235
-  _globals['_LISTJOBEVENTSRESPONSE']._serialized_start=1237
-  _globals['_LISTJOBEVENTSRESPONSE']._serialized_end=1298
-  _globals['_WATCHJOBREQUEST']._serialized_start=1300
-  _globals['_WATCHJOBREQUEST']._serialized_end=1357
-  _globals['_WATCHJOBRESPONSE']._serialized_start=1359
-  _globals['_WATCHJOBRESPONSE']._serialized_end=1461
-  _globals['_REPORTPROGRESSREQUEST']._serialized_start=1463
-  _globals['_REPORTPROGRESSREQUEST']._serialized_end=1565
-  _globals['_REPORTPROGRESSRESPONSE']._serialized_start=1567
-  _globals['_REPORTPROGRESSRESPONSE']._serialized_end=1624
-  _globals['_STOPJOBREQUEST']._serialized_start=1626
-  _globals['_STOPJOBREQUEST']._serialized_end=1694
-  _globals['_STOPJOBRESPONSE']._serialized_start=1696
-  _globals['_STOPJOBRESPONSE']._serialized_end=1746
-  _globals['_GETJOBREPORTREQUEST']._serialized_start=1748
-  _globals['_GETJOBREPORTREQUEST']._serialized_end=1785
-  _globals['_GETJOBREPORTRESPONSE']._serialized_start=1788
-  _globals['_GETJOBREPORTRESPONSE']._serialized_end=1925
-  _globals['_REPORTLINE']._serialized_start=1927
-  _globals['_REPORTLINE']._serialized_end=2025
-  _globals['_LIVETERM']._serialized_start=2028
-  _globals['_LIVETERM']._serialized_end=2261
-  _globals['_JOBSERVICE']._serialized_start=2398
-  _globals['_JOBSERVICE']._serialized_end=3067
+  _globals['_JOBSTATE']._serialized_start=2589
+  _globals['_JOBSTATE']._serialized_end=2720
+  _globals['_STEERMODE']._serialized_start=2723
+  _globals['_STEERMODE']._serialized_end=2851
+  _globals['_FORECAST']._serialized_start=104
+  _globals['_FORECAST']._serialized_end=202
+  _globals['_PROGRESS']._serialized_start=204
+  _globals['_PROGRESS']._serialized_end=306
+  _globals['_JOB']._serialized_start=309
+  _globals['_JOB']._serialized_end=860
+  _globals['_EVENT']._serialized_start=863
+  _globals['_EVENT']._serialized_end=1058
+  _globals['_EVENT_FACTSENTRY']._serialized_start=1014
+  _globals['_EVENT_FACTSENTRY']._serialized_end=1058
+  _globals['_CREATEJOBREQUEST']._serialized_start=1060
+  _globals['_CREATEJOBREQUEST']._serialized_end=1161
+  _globals['_CREATEJOBRESPONSE']._serialized_start=1163
+  _globals['_CREATEJOBRESPONSE']._serialized_end=1215
+  _globals['_GETJOBREQUEST']._serialized_start=1217
+  _globals['_GETJOBREQUEST']._serialized_end=1248
+  _globals['_GETJOBRESPONSE']._serialized_start=1250
+  _globals['_GETJOBRESPONSE']._serialized_end=1299
+  _globals['_LISTJOBSREQUEST']._serialized_start=1301
+  _globals['_LISTJOBSREQUEST']._serialized_end=1398
+  _globals['_LISTJOBSRESPONSE']._serialized_start=1400
+  _globals['_LISTJOBSRESPONSE']._serialized_end=1477
+  _globals['_LISTJOBEVENTSREQUEST']._serialized_start=1479
+  _globals['_LISTJOBEVENTSREQUEST']._serialized_end=1560
+  _globals['_LISTJOBEVENTSRESPONSE']._serialized_start=1562
+  _globals['_LISTJOBEVENTSRESPONSE']._serialized_end=1623
+  _globals['_WATCHJOBREQUEST']._serialized_start=1625
+  _globals['_WATCHJOBREQUEST']._serialized_end=1682
+  _globals['_WATCHJOBRESPONSE']._serialized_start=1684
+  _globals['_WATCHJOBRESPONSE']._serialized_end=1786
+  _globals['_REPORTPROGRESSREQUEST']._serialized_start=1788
+  _globals['_REPORTPROGRESSREQUEST']._serialized_end=1890
+  _globals['_REPORTPROGRESSRESPONSE']._serialized_start=1892
+  _globals['_REPORTPROGRESSRESPONSE']._serialized_end=1949
+  _globals['_STOPJOBREQUEST']._serialized_start=1951
+  _globals['_STOPJOBREQUEST']._serialized_end=2019
+  _globals['_STOPJOBRESPONSE']._serialized_start=2021
+  _globals['_STOPJOBRESPONSE']._serialized_end=2071
+  _globals['_GETJOBREPORTREQUEST']._serialized_start=2073
+  _globals['_GETJOBREPORTREQUEST']._serialized_end=2110
+  _globals['_GETJOBREPORTRESPONSE']._serialized_start=2113
+  _globals['_GETJOBREPORTRESPONSE']._serialized_end=2250
+  _globals['_REPORTLINE']._serialized_start=2252
+  _globals['_REPORTLINE']._serialized_end=2350
+  _globals['_LIVETERM']._serialized_start=2353
+  _globals['_LIVETERM']._serialized_end=2586
+  _globals['_JOBSERVICE']._serialized_start=2854
+  _globals['_JOBSERVICE']._serialized_end=3523
 # @@protoc_insertion_point(module_scope)

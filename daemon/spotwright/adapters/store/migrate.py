@@ -7,7 +7,7 @@ from sqlalchemy import Connection, inspect, text
 from spotwright.adapters.store.database import Database
 from spotwright.domain.errors import BadInputError
 
-HEAD = "0002"  # the newest migration; a test compares it with the folder
+HEAD = "0003"  # the newest migration; a test compares it with the folder
 MIGRATIONS = Path(__file__).with_name("migrations")
 _LOCK_NUMBER = 7_443_000_001  # any number that nobody else uses in this database
 
