@@ -268,6 +268,8 @@ class _Decision:
             return self._moved(fleets.spot, "spot capacity is the cheapest", holds_s)
         if mode is Mode.SURE:
             return self._bridged(fleets, sure, holds_s)
+        if fleets.spot is not None and _covers(self._now.staying, fleets.spot.workers):
+            return self._told(Move.KEEP, fleets.have, "all that is wanted is there", holds_s)
         wanted = fleets.spot or fleets.have
         told = self._told(Move.WAIT, wanted, "the deadline leaves time to wait for spot", holds_s)
         have = fleets.have
