@@ -45,10 +45,20 @@ class JobService(job_pb2_grpc.JobServiceServicer):
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         has_fleets: bool = False,
+        created: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Serve jobs; `has_fleets` tells whether fleets can be written and applied here."""
+        """Serve jobs.
+
+        Args:
+            store: where they are.
+            planned: what their plans promise.
+            watches: who watches them.
+            clock: the time now.
+            has_fleets: fleets can be written and applied here.
+            created: told of jobs that are new.
+        """
         self._store, self._planned, self._watches, self._clock = store, planned, watches, clock
-        self._has_fleets = has_fleets
+        self._has_fleets, self._created = has_fleets, created
         self._progress = ProgressLog(store, planned)
 
     async def CreateJob(  # noqa: N802
@@ -65,7 +75,7 @@ class JobService(job_pb2_grpc.JobServiceServicer):
             now=self._clock(),
             steer=self._steer(request.steer_mode),
         )
-        self._watches.changed(job.job_id)
+        self._created(job.job_id)
         return job_pb2.CreateJobResponse(job=job_to_proto(job))
 
     async def GetJob(  # noqa: N802
