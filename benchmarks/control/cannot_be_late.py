@@ -112,9 +112,21 @@ def print_all_zones(options: Options) -> None:
         closed = (uniform_usd - ours_usd) / (uniform_usd - least_usd)
         figures = (ours_usd, uniform_usd, least_usd)
         rows.append(
-            (f"{hours:g} h", *(f"{usd:.1f}" for usd in figures), f"{ratios[-1]:.3f}", f"{closed:.0%}")
+            (
+                f"{hours:g} h",
+                *(f"{usd:.1f}" for usd in figures),
+                f"{ratios[-1]:.3f}",
+                f"{closed:.0%}",
+            )
         )
-    header = ("deadline", "ours", "uniform progress, mean of zones", "foresight", "ratio", "gap closed")
+    header = (
+        "deadline",
+        "ours",
+        "uniform progress, mean of zones",
+        "foresight",
+        "ratio",
+        "gap closed",
+    )
     print_table("All zones as pools: mean $, moves pay 0.2 h and 0.40 $", header, rows)
     print_rows(
         "All zones: targets",

@@ -7,7 +7,16 @@ from datetime import timedelta
 import pytest
 
 from spotwright.domain.errors import NotFoundError
-from spotwright.domain.job_run import JobRun, JobState, NewEvent, Progress
+from spotwright.domain.job_run import (
+    Forecast,
+    JobCourse,
+    JobRun,
+    JobState,
+    NewEvent,
+    Progress,
+    Steer,
+)
+from spotwright.domain.prediction import Interval
 from spotwright.usecases.store_ports import Lease, PageStart, Store
 from tests.contracts.store_values import TIME, happened, in_threads, new_job, new_plan, unused
 
@@ -28,6 +37,27 @@ class JobStoreContract:
         assert store.add_job(job, []) == job
         assert store.job(job.job_id) == job
         assert store.events(job.job_id, limit=10) == []
+
+    def test_the_course_of_a_job_comes_back_as_it_was_kept(self, store: Store) -> None:
+        course = JobCourse(
+            steer=Steer.APPLY,
+            first_plan_id="plan-0",
+            begun_fraction=1 / 3,
+            begun=Progress(samples=12.5, steps=0.0),
+            spent_usd=0.1,
+            spent_until=TIME + timedelta(microseconds=7),
+            forecast=Forecast(duration_s=Interval(1.0, 2.5, 3.0), cost_usd=None),
+            notes='{"move": "wait", "wörd": null}',
+        )
+        job = store.add_job(replace(new_job(), course=course), [])
+        priced = replace(
+            course, forecast=Forecast(duration_s=Interval(0, 0, 9), cost_usd=Interval(1, 2, 3))
+        )
+
+        assert store.job(job.job_id).course == course
+        assert job.first_plan_id == "plan-0"
+        store.change_job(job.job_id, lambda job: (replace(job, course=priced), []))
+        assert store.job(job.job_id).course == priced
 
     def test_a_job_nobody_started_is_not_found(self, store: Store) -> None:
         with pytest.raises(NotFoundError, match="no job 'job-0'"):

@@ -1,18 +1,21 @@
 """What `apply` does: plan the fleet, plan by Terraform, ask, and apply that plan."""
 
-import json
 import shlex
-import shutil
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from spotwright.adapters.terraform.changes import ResourceChange
 from spotwright.adapters.terraform.driver import Terraform
-from spotwright.adapters.terraform.fleet_folder import FleetFolder, Work
+from spotwright.adapters.terraform.fleet_folder import FleetFolder
 from spotwright.adapters.terraform.read_variables import read_wanted_fleet
+from spotwright.adapters.terraform.renting import (
+    apply_planned,
+    is_made,
+    refuse_foreign_root,
+    stage,
+)
 from spotwright.cli.apply import AskedApply
 from spotwright.cli.apply_view import Renting, print_renting, renting_json
 from spotwright.cli.approval import ask_approval
@@ -20,7 +23,7 @@ from spotwright.cli.fleet_text import rented_text
 from spotwright.cli.planning import infeasible_answer_json
 from spotwright.cli.terminal import note, print_json
 from spotwright.cli.terraform_run import open_terraform
-from spotwright.domain.errors import BadInputError, TerraformRefusedError
+from spotwright.domain.errors import BadInputError
 from spotwright.domain.hardware import Cloud
 from spotwright.domain.questions import JobDocument, NoFleet, PlannedFleet
 from spotwright.domain.rental import WantedFleet
@@ -45,13 +48,13 @@ def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
         before = _rented(last, resources, asked.folder)
         if before != last:  # not all that the file says is there
             answer = _planned(planner, job, asked, before)
-        after = _stage(planner.render_tfvars(answer.plan_id), work, folder, before)
+        after = stage(planner.render_tfvars(answer.plan_id), work, folder, before)
         _refuse_other_fleet(asked.folder, last, before, after)
         _prepare(folder, after, asked)
         _init(terraform, after, is_new=not resources)
         note("Terraform looks at what there is ...")
         planned = terraform.plan(work.plan_file, variables=work.variables_file)
-        _refuse_foreign_root(asked.folder, resources, after, planned.changes)
+        refuse_foreign_root(asked.folder, resources, after, planned.changes)
         pools = {p.pool for fleet in (before, after) if fleet is not None for p in fleet.pools}
         renting = Renting(
             before=before,
@@ -65,7 +68,7 @@ def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
         if planned.changes and not asked.auto_approve:
             note(f"`terraform show {shlex.quote(str(work.plan_file))}` tells every attribute")
             ask_approval("Rent this?")
-        _apply(terraform, folder, work, is_changed=planned.is_changed)
+        apply_planned(terraform, folder, work, is_changed=planned.is_changed)
     if asked.as_json:
         print_json(renting_json(renting))
     elif planned.changes:
@@ -81,7 +84,7 @@ def _rented(
         if resources:
             note(f"{folder} rents something, and its variables are not there to tell how much")
         return None
-    pools = tuple(pool for pool in last.pools if _is_made(pool.key, resources))
+    pools = tuple(pool for pool in last.pools if is_made(pool.key, resources))
     if pools or (resources and last.functions is not None):
         return replace(last, pools=pools)
     note(
@@ -89,16 +92,6 @@ def _rented(
         "state that they were rented with, or you rent them twice"
     )
     return None
-
-
-def _is_made(pool_key: str, addresses: Iterable[str]) -> bool:
-    """Tell whether a group of that pool, or an instance (POOL/0), is among addresses."""
-    kinds = ("aws_autoscaling_group.", "aws_instance.")
-    nodes = (f'["{pool_key}"]', f'["{pool_key}/')
-    return any(
-        any(kind in address for kind in kinds) and any(node in address for node in nodes)
-        for address in addresses
-    )
 
 
 def _planned(
@@ -121,19 +114,6 @@ def _planned(
     return answer
 
 
-def _stage(
-    variables: str, work: Work, folder: FleetFolder, before: WantedFleet | None
-) -> WantedFleet:
-    """Write what Terraform plans with."""
-    work.variables_file.write_text(variables, encoding="utf-8")
-    after = read_wanted_fleet(work.variables_file)
-    if before is None or not _same_nodes(folder.variables_file, work.variables_file):
-        return after
-    # The plan in force stays: its name is on every node, and another would change them all.
-    shutil.copyfile(folder.variables_file, work.variables_file)
-    return read_wanted_fleet(work.variables_file)
-
-
 def _refuse_other_fleet(
     folder: Path, last: WantedFleet | None, before: WantedFleet | None, after: WantedFleet
 ) -> None:
@@ -152,11 +132,6 @@ def _refuse_other_fleet(
 
 def _kind(fleet: WantedFleet) -> str:
     return "instances" if fleet.functions is None else "functions"
-
-
-def _same_nodes(one: Path, other: Path) -> bool:
-    first, second = (json.loads(path.read_text(encoding="utf-8")) for path in (one, other))
-    return all(first.get(part) == second.get(part) for part in ("pools", "functions"))
 
 
 def _prepare(folder: FleetFolder, fleet: WantedFleet, asked: AskedApply) -> None:
@@ -185,34 +160,3 @@ def _running_count(fleet: WantedFleet) -> int:
 
     rented = AwsRentedFleets(fleet.region, clock=lambda: datetime.now(UTC))
     return len(rented.granted(fleet.name).nodes)
-
-
-def _refuse_foreign_root(
-    folder: Path,
-    resources: Collection[str],
-    after: WantedFleet,
-    changes: Iterable[ResourceChange],
-) -> None:
-    """Raise BadInputError where the folder's configuration does not rent what is planned."""
-    made = {*resources, *(change.address for change in changes)}
-    ignored = [pool.key for pool in after.pools if not _is_made(pool.key, made)]
-    if after.functions and not any("aws_lambda_function." in address for address in made):
-        ignored.append("functions")
-    if ignored:
-        raise BadInputError(
-            f"the configuration in {folder} makes nothing for {', '.join(ignored)}: it has to call "
-            "Spotwright's module with these variables; choose an empty folder with --dir, or see "
-            "docs/terraform.md"
-        )
-
-
-def _apply(terraform: Terraform, folder: FleetFolder, work: Work, *, is_changed: bool) -> None:
-    """Apply the plan; the folder's variables are those of what it has begun to be."""
-    put_back = folder.take_variables(work.variables_file.read_text(encoding="utf-8"))
-    if not is_changed:
-        return
-    try:
-        terraform.apply(work.plan_file)
-    except TerraformRefusedError:
-        put_back()
-        raise

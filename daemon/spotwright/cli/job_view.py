@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spotwright.cli.account_view import accounts_json
 from spotwright.cli.terminal import print_table
 from spotwright.domain.job_run import Event, JobRun
+from spotwright.domain.prediction import Interval
 from spotwright.domain.units import format_duration, format_usd
 
 if TYPE_CHECKING:
@@ -18,12 +19,22 @@ TERM_COLUMNS = (
     *("pool", "term", "planned>", "measured>", "ratio>"),
     *("planned Gbit/s>", "measured Gbit/s>"),
 )
-JOB_COLUMNS = ("job", "state", "progress>", "running for>", "created (UTC)", "controller")
+JOB_COLUMNS = (
+    *("job", "state", "progress>", "running for>", "done after>", "costs>"),
+    *("created (UTC)", "controller"),
+)
 
 
 def job_json(job: JobRun) -> dict[str, Any]:
     """Return a job as JSON; what is not known is null."""
-    return {key: _plain(value) for key, value in asdict(job).items()}
+    values = {key: _plain(value) for key, value in asdict(job).items() if key != "course"}
+    course = job.course
+    return values | {
+        "steer": course.steer,
+        "first_plan_id": job.first_plan_id,
+        "spent_usd": course.spent_usd,
+        "forecast": None if course.forecast is None else asdict(course.forecast),
+    }
 
 
 def event_json(event: Event) -> dict[str, Any]:
@@ -48,6 +59,8 @@ def job_row(job: JobRun, now: datetime) -> tuple[str, ...]:
         job.state,
         fraction_text(job.progress_fraction),
         _elapsed_text(job, now),
+        _duration_forecast(job),
+        _cost_forecast(job),
         _time_text(job.create_time),
         job.controller or "-",
     )
@@ -62,6 +75,7 @@ def print_job(job: JobRun, now: datetime) -> None:
             ("job", job.job_id),
             ("name", job.name),
             ("plan", job.plan_id),
+            ("first plan", job.first_plan_id),
             ("state", job.state),
             ("progress", fraction_text(job.progress_fraction)),
             ("samples", _count_text(progress.samples)),
@@ -71,6 +85,10 @@ def print_job(job: JobRun, now: datetime) -> None:
             ("started", _time_text(job.start_time)),
             ("ended", _time_text(job.end_time)),
             ("running for", _elapsed_text(job, now)),
+            ("done after", _duration_forecast(job, with_interval=True)),
+            ("spent", "-" if job.course.spent_usd is None else format_usd(job.course.spent_usd)),
+            ("costs", _cost_forecast(job, with_interval=True)),
+            ("steered", job.course.steer),
             ("controller", job.controller or "-"),
         ],
     )
@@ -158,6 +176,28 @@ def _difference(line: "ReportLine") -> str:
     if line.planned == 0:
         return "-"
     return f"{line.measured / line.planned - 1:+.1%}"
+
+
+def _duration_forecast(job: JobRun, *, with_interval: bool = False) -> str:
+    told = None if job.course.forecast is None else job.course.forecast.duration_s
+    return _forecast_text(told, format_duration, with_interval=with_interval)
+
+
+def _cost_forecast(job: JobRun, *, with_interval: bool = False) -> str:
+    told = None if job.course.forecast is None else job.course.forecast.cost_usd
+    return _forecast_text(told, format_usd, with_interval=with_interval)
+
+
+def _forecast_text(
+    told: Interval | None, text: Callable[[float], str], *, with_interval: bool
+) -> str:
+    if told is None:
+        return "-"
+    return (
+        f"{text(told.mid)} ({text(told.low)} to {text(told.high)})"
+        if with_interval
+        else text(told.mid)
+    )
 
 
 def _elapsed_text(job: JobRun, now: datetime) -> str:

@@ -18,7 +18,7 @@ from spotwright.cli.job_view import (
 from spotwright.cli.options import AsJson, Daemon, TlsDir
 from spotwright.cli.terminal import note, print_json, print_table
 from spotwright.cli.watch_sinks import JsonSink, LineSink
-from spotwright.domain.job_run import Event, JobRun, JobState
+from spotwright.domain.job_run import Event, JobRun, JobState, Steer
 
 if TYPE_CHECKING:
     from spotwright.client import Client
@@ -33,13 +33,16 @@ JobId = Annotated[str, typer.Argument(metavar="JOB_ID", help="Id, as `jobs list`
 def start(
     plan_id: Annotated[str, typer.Argument(help="Id of a plan that the daemon made.")],
     *,
+    steer: Annotated[
+        Steer, typer.Option(help="What the daemon does about nodes that are lost, and the like.")
+    ] = Steer.OFF,
     daemon: Daemon = None,
     tls_dir: TlsDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Follow a job that runs a plan; print its id, for agents and training to report by."""
     with daemon_access(daemon, tls_dir).open() as client:
-        job = client.create_job(plan_id)
+        job = client.create_job(plan_id, steer=steer)
     if as_json:
         print_json(job_json(job))
     else:

@@ -33,6 +33,8 @@ class Served:
     replica: str
     catalog_file: Path | None
     as_json: bool
+    fleets_dir: Path | None = None  # None: nothing is written or applied
+    webhook_url: str | None = None
 
 
 _Listen = Annotated[str, typer.Option(help="Where to listen; off loopback only with --tls-dir.")]
@@ -63,6 +65,16 @@ _RawWindow = Annotated[str, typer.Option(help="How long raw samples can be asked
 _Replica = Annotated[
     str | None, typer.Option(help="Name of this daemon among others.", show_default="host-port")
 ]
+_Fleets = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Where fleets of jobs are written and applied, a folder each; none without it.",
+    ),
+]
+_Webhook = Annotated[
+    str | None, typer.Option(metavar="URL", help="Told of each decision about a job, as JSON.")
+]
 _LogLevel = Annotated[str, typer.Option(help="debug, info, warning or error.")]
 _LogText = Annotated[bool, typer.Option("--log-text", help="Logs for people.")]
 
@@ -77,6 +89,8 @@ def serve(
     history: _History = None,
     raw_window: _RawWindow = "30m",
     replica: _Replica = None,
+    fleets: _Fleets = None,
+    webhook: _Webhook = None,
     catalog_file: CatalogFile = None,
     log_level: _LogLevel = "info",
     log_text: _LogText = False,
@@ -115,12 +129,20 @@ def serve(
         replica=replica or _replica_name(address),
         catalog_file=catalog_file,
         as_json=as_json,
+        fleets_dir=fleets,
+        webhook_url=_checked_url(webhook),
     )
     with needs_extra("daemon", "serve"):
         from spotwright.cli.daemon.run import run_daemon  # noqa: PLC0415
         from spotwright.cli.daemon.structured_log import set_up_logging  # noqa: PLC0415
     set_up_logging(level=log_level, as_json=not log_text)
     run_daemon(asked)
+
+
+def _checked_url(url: str | None) -> str | None:
+    if url is not None and not url.startswith(("https://", "http://")):
+        raise BadInputError(f"--webhook: an http:// or https:// address, got {url!r}")
+    return url
 
 
 def _address(flag: str, text: str) -> Address:

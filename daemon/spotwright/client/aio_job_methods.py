@@ -8,7 +8,7 @@ from spotwright.client import agent_calls, job_calls
 from spotwright.client.agent_calls import AgentPage, AgentStatus, RollupPage
 from spotwright.client.calls import Call, StreamCall
 from spotwright.client.job_calls import JobPage
-from spotwright.domain.job_run import Event, JobRun, JobState, Progress
+from spotwright.domain.job_run import Event, JobRun, JobState, Progress, Steer
 from spotwright.usecases.job_report import JobReport
 
 T = TypeVar("T")
@@ -27,9 +27,11 @@ class AioRuns(Protocol):
 class AioJobMethods:
     """Jobs, agents and health. A request_id makes a call that is sent again count once."""
 
-    async def create_job(self: AioRuns, plan_id: str, *, request_id: str | None = None) -> JobRun:
+    async def create_job(
+        self: AioRuns, plan_id: str, *, request_id: str | None = None, steer: Steer = Steer.OFF
+    ) -> JobRun:
         """Start to follow a job that runs a plan."""
-        return await self.run(job_calls.create_job(plan_id, request_id=request_id))
+        return await self.run(job_calls.create_job(plan_id, request_id=request_id, steer=steer))
 
     async def get_job(self: AioRuns, job_id: str) -> JobRun:
         """Return one job."""

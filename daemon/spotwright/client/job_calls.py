@@ -10,9 +10,10 @@ from spotwright.adapters.grpc.messages.job import (
     progress_to_proto,
     report_from_proto,
     state_to_proto,
+    steer_to_proto,
 )
 from spotwright.client.calls import Call, StreamCall
-from spotwright.domain.job_run import Event, JobRun, JobState, Progress
+from spotwright.domain.job_run import Event, JobRun, JobState, Progress, Steer
 from spotwright.usecases.job_report import JobReport
 from spotwright.v1 import job_pb2
 
@@ -26,11 +27,15 @@ class JobPage(NamedTuple):
     next_page_token: str
 
 
-def create_job(plan_id: str, *, request_id: str | None = None) -> Call[JobRun]:
+def create_job(
+    plan_id: str, *, request_id: str | None = None, steer: Steer = Steer.OFF
+) -> Call[JobRun]:
     """Start to follow a job that runs a plan."""
     return Call(
         method=f"{_SERVICE}/CreateJob",
-        request=job_pb2.CreateJobRequest(request_id=request_id or _new_id(), plan_id=plan_id),
+        request=job_pb2.CreateJobRequest(
+            request_id=request_id or _new_id(), plan_id=plan_id, steer_mode=steer_to_proto(steer)
+        ),
         response=job_pb2.CreateJobResponse,
         read=_job,
     )

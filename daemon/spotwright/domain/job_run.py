@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from spotwright.domain.prediction import Interval
+
 
 class JobState(StrEnum):
     """Where a job stands."""
@@ -29,13 +31,44 @@ class Progress:
     loss: float | None = None
 
 
+class Steer(StrEnum):
+    """What the daemon may do about a job's fleet."""
+
+    OFF = "off"  # it is followed only
+    ANNOUNCE = "announce"  # decisions are logged, for others to carry out
+    WRITE = "write"  # variables for Terraform are written, too
+    APPLY = "apply"  # and applied
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """When a job will have reached its goal, and what it will have cost."""
+
+    duration_s: Interval  # since training began
+    cost_usd: Interval | None  # None: some node has no price
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCourse:
+    """Where the current plan took over, and what has come of the job so far."""
+
+    steer: Steer = Steer.OFF
+    first_plan_id: str = ""  # the promise; empty: the current plan is the first
+    begun_fraction: float = 0.0  # of the goal, when the current plan began
+    begun: Progress = field(default_factory=Progress)  # the counts then
+    spent_usd: float | None = None  # None: not counted, or some node has no price
+    spent_until: datetime | None = None
+    forecast: Forecast | None = None
+    notes: str = ""  # what its controller remembers; the next one goes on with it
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRun:
     """One job as it runs."""
 
     job_id: str
     name: str  # in the job file
-    plan_id: str
+    plan_id: str  # that it runs now
     state: JobState
     create_time: datetime
     update_time: datetime
@@ -44,6 +77,12 @@ class JobRun:
     progress: Progress = field(default_factory=Progress)
     progress_fraction: float | None = None  # of the goal; None where it cannot be told
     controller: str = ""  # the replica that controls it, or did until a moment ago
+    course: JobCourse = field(default_factory=JobCourse)
+
+    @property
+    def first_plan_id(self) -> str:
+        """The plan that its deadline and duration were promised by."""
+        return self.course.first_plan_id or self.plan_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

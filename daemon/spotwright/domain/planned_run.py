@@ -1,11 +1,13 @@
 """What a job is measured against: the figures of the plan that it runs."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from spotwright.domain.job import Target, TargetKind
-from spotwright.domain.job_run import Progress
+from spotwright.domain.job_run import JobCourse, Progress
 from spotwright.domain.ledger import RentedPool
-from spotwright.domain.prediction import LinkRates, StepTerms
+from spotwright.domain.offer import Pool
+from spotwright.domain.prediction import Interval, LinkRates, StepTerms
 from spotwright.domain.workload import Strategy
 
 _ROUNDING = 1e-9
@@ -48,6 +50,22 @@ class PlannedRun:
     strategy: Strategy | None = None
     pools: tuple[PlannedPool, ...] = ()  # of workers; none for functions
     nodes: tuple[PlannedNodes, ...] = ()  # all that is rented; what has no price is left out
+    workers: Mapping[Pool, int] = field(default_factory=dict)
+    servers: Mapping[Pool, int] = field(default_factory=dict)
+    prices_usd_per_hour: Mapping[Pool, float] = field(default_factory=dict)  # of one node
+    duration_interval_s: Interval | None = None  # None: as `duration_s`
+    interruptions_per_hour: float = 0.0  # that the plan expects
+
+    def done_fraction(self, progress: Progress, course: JobCourse) -> float | None:
+        """Return the share of a whole job that is reached, of which this plan is the rest."""
+        share = self.fraction(_since(progress, course.begun))
+        if share is None:
+            return None
+        return course.begun_fraction + (1 - course.begun_fraction) * share
+
+    def is_done(self, progress: Progress, course: JobCourse) -> bool:
+        """Tell whether a whole job, of which this plan is the rest, is trained enough."""
+        return self.is_reached(_since(progress, course.begun))
 
     def price_usd_per_hour(self, pool: RentedPool) -> float | None:
         """Return what the plan pays for a node of a pool, or None where it has no such pool."""
@@ -85,6 +103,15 @@ class PlannedRun:
 
     def _counts(self, kind: TargetKind) -> bool:
         return self.target is not None and self.target.kind is kind
+
+
+def _since(progress: Progress, begun: Progress) -> Progress:
+    """Return what was done since the plan began; a loss is what it is."""
+    counts = {
+        name: None if count is None else max(0.0, count - (getattr(begun, name) or 0.0))
+        for name, count in (("samples", progress.samples), ("steps", progress.steps))
+    }
+    return replace(progress, **counts)
 
 
 def _share(done: float | None, whole: float) -> float | None:

@@ -62,9 +62,7 @@ class Block:
 class Spread(Protocol):
     """Runs tasks somewhere: here, in processes, on a cluster."""
 
-    def map(
-        self, function: Callable[[Task], Result], tasks: Sequence[Task]
-    ) -> Iterable[Result]:
+    def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
         """Return what the function gives for each task, in their order."""
 
 

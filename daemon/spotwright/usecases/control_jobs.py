@@ -10,11 +10,13 @@ store's clock and in the same transaction.
 import asyncio
 import logging
 import secrets
+import time
+from asyncio import FIRST_COMPLETED
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence, Set
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from spotwright.domain.errors import StoreUnavailableError
 from spotwright.domain.job_run import JobRun, JobState, NewEvent
@@ -26,6 +28,7 @@ from spotwright.usecases.job_memory import remembered
 from spotwright.usecases.job_ports import ControlStore
 from spotwright.usecases.keep_ledger import LedgerKeeper
 from spotwright.usecases.planned_runs import PlannedRuns
+from spotwright.usecases.steer_jobs import Change, JobSteering
 from spotwright.usecases.store_ports import Lease, PageStart
 from spotwright.usecases.watch_terms import TermWatch
 
@@ -55,8 +58,19 @@ class JobControl:
         clock: Callable[[], datetime],
         changed: Callable[[str], None] = lambda _: None,
         times: ControlTimes | None = None,
+        steering: JobSteering | None = None,
     ) -> None:
-        """Control jobs as `replica`; `changed` is told on the event loop which ones changed."""
+        """Control jobs as `replica`.
+
+        Args:
+            store: where they are.
+            planned: what their plans promise.
+            replica: the name of this one.
+            clock: the time now.
+            changed: told on the event loop which jobs changed.
+            times: how often it looks.
+            steering: decides about fleets; None: jobs are followed only.
+        """
         self._store, self._planned, self._replica = store, planned, replica
         self._clock, self._changed = clock, changed
         self._times = times or ControlTimes()
@@ -66,29 +80,71 @@ class JobControl:
         self._is_behind = False  # there are more jobs to take
         self._terms = TermWatch(store)
         self._ledger = LedgerKeeper(store)
+        self._steering = steering
+        self._woken: set[str] = set()
+        self._wake = asyncio.Event()
+        self._one_at_a_time = asyncio.Lock()
 
     @property
     def controlled_jobs(self) -> frozenset[str]:
         """The jobs that this replica controlled after the latest round."""
         return frozenset(self._memories)
 
+    def wake(self, job_id: str) -> None:
+        """Look at a job at once: there is news of it. On the event loop."""
+        self._woken.add(job_id)
+        self._wake.set()
+
     async def run(self, stopping: asyncio.Event) -> None:
         """Make rounds until told to stop; then give the jobs back."""
         while not stopping.is_set():
-            try:
-                for job_id in await asyncio.to_thread(self.make_round):
-                    self._changed(job_id)
-            except StoreUnavailableError as error:
-                _log.warning("jobs cannot be controlled now: %s", error)
-            except Exception:  # the next round may do better, and no other replica would take over
-                _log.exception("a round of control failed")
+            await self._looked(self.make_round)
             pause_s = 0.0 if self._is_behind else self._times.period_s
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stopping.wait(), pause_s)
+            await self._pause(stopping, pause_s)
+        if self._steering is not None:
+            await self._steering.stop()
         try:
             await asyncio.to_thread(self.release)
         except StoreUnavailableError as error:
             _log.warning("jobs could not be given back, their leases will run out: %s", error)
+
+    async def serially(self, work: Callable[[], None]) -> None:
+        """Do something in a thread, between two looks."""
+        async with self._one_at_a_time:
+            await asyncio.to_thread(work)
+
+    async def _looked(self, look: Callable[[], Sequence[str]]) -> None:
+        """Look, tell who watches, and begin what is due."""
+        try:
+            async with self._one_at_a_time:
+                changed = await asyncio.to_thread(look)
+            for job_id in changed:
+                self._changed(job_id)
+        except StoreUnavailableError as error:
+            _log.warning("jobs cannot be controlled now: %s", error)
+        except Exception:  # the next round may do better, and no other replica would take over
+            _log.exception("a round of control failed")
+        if self._steering is not None:
+            self._steering.start_due(self, self._changed)
+
+    async def _pause(self, stopping: asyncio.Event, pause_s: float) -> None:
+        """Wait for the next round; jobs of which there is news are looked at meanwhile."""
+        ends_s = time.monotonic() + pause_s
+        stop = asyncio.create_task(stopping.wait())
+        try:
+            while not stopping.is_set():
+                wake = asyncio.create_task(self._wake.wait())
+                left_s = max(0.0, ends_s - time.monotonic())
+                await asyncio.wait({stop, wake}, timeout=left_s, return_when=FIRST_COMPLETED)
+                wake.cancel()
+                if time.monotonic() >= ends_s:
+                    return
+                if self._wake.is_set() and not stopping.is_set():
+                    self._wake.clear()
+                    woken, self._woken = self._woken, set()
+                    await self._looked(partial(self.look_at, woken))
+        finally:
+            stop.cancel()
 
     def make_round(self) -> Sequence[str]:
         """Renew, take and follow; return the jobs that were changed. Blocks."""
@@ -97,8 +153,36 @@ class JobControl:
         self._let_go(self._memories.keys() - jobs.keys())
         self._renew()
         taken = self._take_free([job for job in jobs.values() if not self._controls(job)])
-        noticed = self._follow([jobs[job_id] for job_id in self._memories])
+        mine = [jobs[job_id] for job_id in self._memories]
+        self._terms.start_round(self._memories.keys())
+        noticed = self._follow(mine, self._agents_by_job() if mine else {})
         return [*taken, *noticed]
+
+    def look_at(self, job_ids: Set[str]) -> Sequence[str]:
+        """Follow some of the jobs that this replica controls; return those changed. Blocks."""
+        if self._steering is None:
+            return []
+        jobs = [self._store.job(job_id) for job_id in sorted(job_ids & self._memories.keys())]
+        agents = {job.job_id: self._agents_of(job.job_id) for job in jobs}
+        return self._follow([job for job in jobs if not job.state.has_ended], agents)
+
+    def change_mine(self, job_id: str, change: Change) -> JobRun | None:
+        """Change a job, if this replica still controls it; None: it does not. Blocks."""
+        done: list[tuple[JobRun, Sequence[NewEvent]]] = []
+
+        def changed(job: JobRun) -> tuple[JobRun, Sequence[NewEvent]]:
+            if job.controller != self._replica or job.state.has_ended:
+                return job, ()
+            done.append(change(job))
+            return done[-1]
+
+        self._store.change_job(job_id, changed, under=self._lease_of(job_id))
+        if not done:
+            return None
+        found, events = done[-1]
+        if self._steering is not None:
+            self._steering.tell(found, events)
+        return found
 
     def release(self) -> None:
         """Give every job back, so that another replica need not wait. Blocks."""
@@ -174,11 +258,13 @@ class JobControl:
         )
         return replace(job, controller=self._replica, update_time=now), [event]
 
-    def _follow(self, jobs: Sequence[JobRun]) -> list[str]:
-        agents = self._agents_by_job() if jobs else {}
+    def _follow(
+        self, jobs: Sequence[JobRun], agents: Mapping[str, Sequence[AgentRecord]]
+    ) -> list[str]:
         noticed = []
-        self._terms.start_round(self._memories.keys())
         self._ledger.start_round(self._memories.keys())
+        if self._steering is not None:
+            self._steering.keep_only(self._memories.keys())
         for job in jobs:
             try:
                 if self._follow_one(job, agents.get(job.job_id, ())):
@@ -193,26 +279,55 @@ class JobControl:
     def _follow_one(self, job: JobRun, agents: Sequence[AgentRecord]) -> bool:
         """Log what happened to a job; tell whether anything did."""
         planned, now = self._planned.of(job.plan_id), self._clock()
+        deadline_s = self._planned.of(job.first_plan_id).deadline_s
         memory = self._memories[job.job_id]
         self._ledger.look(job, planned, agents, now=now)
-        found = follow(job, agents, deadline_s=planned.deadline_s, now=now, memory=memory)
+        found = follow(job, agents, deadline_s=deadline_s, now=now, memory=memory)
         terms = self._terms.look(job.job_id, planned, agents, now=now, known=memory.bottlenecks)
         steps = follow_terms(terms, now=now, memory=found.memory)
         events = [*found.events, *steps.events]
-        if events:
-            self._log_events(job.job_id, events)
+        if self._steering is None:
+            changed = self._log_events(job.job_id, events)
+        else:
+            changed = self._steered(self._steering, job, agents, events, now)
         self._memories[job.job_id] = steps.memory
+        return changed
+
+    def _steered(
+        self,
+        steering: JobSteering,
+        job: JobRun,
+        agents: Sequence[AgentRecord],
+        events: Sequence[NewEvent],
+        now: datetime,
+    ) -> bool:
+        """Look at a job's fleet, too; keep what has to be kept."""
+        looked = steering.look(job, agents, now=now)
+        events = [*events, *looked.events]
+        if not looked.keep:
+            return self._log_events(job.job_id, events)
+        course = replace(looked.course, notes=steering.course_text(job.job_id))
+        kept = self.change_mine(job.job_id, lambda job: (replace(job, course=course), events))
+        if kept is not None:
+            steering.kept(looked)
+        return kept is not None
+
+    def _log_events(self, job_id: str, events: Sequence[NewEvent]) -> bool:
+        if events:
+            self.change_mine(job_id, lambda job: (job, events))
         return bool(events)
-
-    def _log_events(self, job_id: str, events: Sequence[NewEvent]) -> None:
-        def logged(job: JobRun) -> tuple[JobRun, Sequence[NewEvent]]:
-            is_mine = job.controller == self._replica and not job.state.has_ended
-            return job, events if is_mine else ()
-
-        self._store.change_job(job_id, logged, under=self._lease_of(job_id))
 
     def _lease_of(self, job_id: str) -> Lease:
         return Lease(_lease(job_id), self._owner)
+
+    def _agents_of(self, job_id: str) -> list[AgentRecord]:
+        found: list[AgentRecord] = []
+        while True:
+            last = found[-1].facts.agent_id if found else ""
+            page = self._store.agents(job_id=job_id, after_id=last, limit=_PAGE)
+            found += page
+            if len(page) < _PAGE:
+                return found
 
     def _agents_by_job(self) -> dict[str, list[AgentRecord]]:
         found: dict[str, list[AgentRecord]] = defaultdict(list)

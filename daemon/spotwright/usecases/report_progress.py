@@ -86,12 +86,12 @@ def check_progress(progress: Progress) -> None:
 def advanced(job: JobRun, told: Progress, planned: PlannedRun, *, now: datetime) -> JobRun:
     """Return a job that has come as far as it was told."""
     progress = _furthest(job.progress, told)
-    reached = planned.is_reached(progress)
+    reached = planned.is_done(progress, job.course)
     return replace(
         job,
         state=JobState.SUCCEEDED if reached else JobState.RUNNING,
         progress=progress,
-        progress_fraction=planned.fraction(progress),
+        progress_fraction=planned.done_fraction(progress, job.course),
         start_time=job.start_time or now,
         end_time=now if reached else None,
         update_time=now,

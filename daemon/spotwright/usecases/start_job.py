@@ -4,14 +4,21 @@ import re
 from datetime import datetime
 from secrets import token_hex
 
-from spotwright.domain.job_run import JobRun, JobState, NewEvent
+from spotwright.domain.job_run import JobCourse, JobRun, JobState, NewEvent, Steer
 from spotwright.usecases.store_ports import JobStore, PlanStore
 
 _LONGEST_STEM = 40  # of a job's name within its id
 
 
 def start_job(
-    plan_id: str, plans: PlanStore, jobs: JobStore, *, request_id: str, who: str, now: datetime
+    plan_id: str,
+    plans: PlanStore,
+    jobs: JobStore,
+    *,
+    request_id: str,
+    who: str,
+    now: datetime,
+    steer: Steer = Steer.OFF,
 ) -> JobRun:
     """Keep a new job; the same request again returns the job that it made.
 
@@ -26,12 +33,14 @@ def start_job(
         state=JobState.PENDING,
         create_time=now,
         update_time=now,
+        course=JobCourse(steer=steer),
     )
     created = NewEvent(
         time=now,
         kind="job-created",
         text=f"{who} started the job on plan {plan_id}",
-        facts={"plan_id": plan_id, "who": who},
+        facts={"plan_id": plan_id, "who": who}
+        | ({"steer": steer} if steer is not Steer.OFF else {}),
     )
     return jobs.add_job(job, [created], request_id=request_id)
 

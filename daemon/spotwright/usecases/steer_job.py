@@ -330,6 +330,8 @@ class _Decision:
         if mode is Mode.SURE:
             reason = "on-demand nodes as far as the deadline needs them"
             return self._moved(stand_in, reason, holds_s)
+        if fleets.spot is not None and _covers(self._now.staying, fleets.spot.workers):
+            return self._told(Move.KEEP, fleets.have, "all that is wanted is there", holds_s)
         reason = "the deadline leaves time to wait for spot capacity"
         told = self._told(Move.WAIT, fleets.spot or fleets.have, reason, holds_s)
         have = fleets.have

@@ -87,13 +87,16 @@ def watch_fleet(
     looked = _cooled(_weathered(memory, view, spot_pools, failed), view, failed, rules)
     down = _down(view, looked)
     triggers = tuple(dict.fromkeys(_triggers(view, memory, looked, down, rules, goal)))
+    # What was told is told again only after it has lasted for as long once more.
+    ungranted = _ungranted(view, memory, rules)
+    drift_since_s = _drift_since(view, memory, rules)
     looked = replace(
         looked,
         time_s=view.time_s,
         nodes={node.node_id: (node.pool, node.state) for node in view.nodes},
         down=down,
-        short_since=_short_since(view, memory),
-        drift_since_s=_drift_since(view, memory, rules),
+        short_since=_short_since(view, memory) | dict.fromkeys(ungranted, view.time_s),
+        drift_since_s=view.time_s if Trigger.DRIFT in triggers else drift_since_s,
         standing=frozenset(_risks(view, memory, goal)),
     )
     forced = bool(_FORCING & {*triggers}) or _is_makeshift(view, memory)

@@ -24,9 +24,10 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from spotwright.v1 import accounting_pb2 as spotwright_dot_v1_dot_accounting__pb2
+from spotwright.v1 import planner_pb2 as spotwright_dot_v1_dot_planner__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17spotwright/v1/job.proto\x12\rspotwright.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1espotwright/v1/accounting.proto\"f\n\x08Progress\x12\x14\n\x07samples\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x12\n\x05steps\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x11\n\x04loss\x18\x03 \x01(\x01H\x02\x88\x01\x01\x42\n\n\x08_samplesB\x08\n\x06_stepsB\x07\n\x05_loss\"\x91\x03\n\x03Job\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07plan_id\x18\x03 \x01(\t\x12&\n\x05state\x18\x04 \x01(\x0e\x32\x17.spotwright.v1.JobState\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x08progress\x18\t \x01(\x0b\x32\x17.spotwright.v1.Progress\x12\x1e\n\x11progress_fraction\x18\n \x01(\x01H\x00\x88\x01\x01\x12\x12\n\ncontroller\x18\x0b \x01(\tB\x14\n\x12_progress_fraction\"\xc3\x01\n\x05\x45vent\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12.\n\nevent_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\x12.\n\x05\x66\x61\x63ts\x18\x05 \x03(\x0b\x32\x1f.spotwright.v1.Event.FactsEntry\x1a,\n\nFactsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"7\n\x10\x43reateJobRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07plan_id\x18\x02 \x01(\t\"4\n\x11\x43reateJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\"\x1f\n\rGetJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"1\n\x0eGetJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\"a\n\x0fListJobsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\'\n\x06states\x18\x03 \x03(\x0e\x32\x17.spotwright.v1.JobState\"M\n\x10ListJobsResponse\x12 \n\x04jobs\x18\x01 \x03(\x0b\x32\x12.spotwright.v1.Job\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"Q\n\x14ListJobEventsRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\x12\x11\n\tpage_size\x18\x03 \x01(\x05\"=\n\x15ListJobEventsResponse\x12$\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x14.spotwright.v1.Event\"9\n\x0fWatchJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\"f\n\x10WatchJobResponse\x12!\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.JobH\x00\x12%\n\x05\x65vent\x18\x02 \x01(\x0b\x32\x14.spotwright.v1.EventH\x00\x42\x08\n\x06update\"f\n\x15ReportProgressRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12)\n\x08progress\x18\x03 \x01(\x0b\x32\x17.spotwright.v1.Progress\"9\n\x16ReportProgressResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\"D\n\x0eStopJobRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"2\n\x0fStopJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\"%\n\x13GetJobReportRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"\xb7\x01\n\x14GetJobReportResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\x12(\n\x05lines\x18\x02 \x03(\x0b\x32\x19.spotwright.v1.ReportLine\x12&\n\x05terms\x18\x03 \x03(\x0b\x32\x17.spotwright.v1.LiveTerm\x12,\n\x08\x61\x63\x63ounts\x18\x04 \x01(\x0b\x32\x1a.spotwright.v1.JobAccounts\"b\n\nReportLine\x12\x0e\n\x06\x66igure\x18\x01 \x01(\t\x12\x14\n\x07planned\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x15\n\x08measured\x18\x03 \x01(\x01H\x01\x88\x01\x01\x42\n\n\x08_plannedB\x0b\n\t_measured\"\xe9\x01\n\x08LiveTerm\x12\x15\n\rinstance_type\x18\x01 \x01(\t\x12\x0c\n\x04term\x18\x02 \x01(\t\x12\x11\n\tplanned_s\x18\x03 \x01(\x01\x12\x17\n\nmeasured_s\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x0cplanned_mbps\x18\x05 \x01(\x01H\x01\x88\x01\x01\x12\x1a\n\rmeasured_mbps\x18\x06 \x01(\x01H\x02\x88\x01\x01\x12\x15\n\ris_bottleneck\x18\x07 \x01(\x08\x12\x0c\n\x04text\x18\x08 \x01(\tB\r\n\x0b_measured_sB\x0f\n\r_planned_mbpsB\x10\n\x0e_measured_mbps*\x83\x01\n\x08JobState\x12\x19\n\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11JOB_STATE_PENDING\x10\x01\x12\x15\n\x11JOB_STATE_RUNNING\x10\x02\x12\x17\n\x13JOB_STATE_SUCCEEDED\x10\x03\x12\x15\n\x11JOB_STATE_STOPPED\x10\x04\x32\x9d\x05\n\nJobService\x12N\n\tCreateJob\x12\x1f.spotwright.v1.CreateJobRequest\x1a .spotwright.v1.CreateJobResponse\x12\x45\n\x06GetJob\x12\x1c.spotwright.v1.GetJobRequest\x1a\x1d.spotwright.v1.GetJobResponse\x12K\n\x08ListJobs\x12\x1e.spotwright.v1.ListJobsRequest\x1a\x1f.spotwright.v1.ListJobsResponse\x12Z\n\rListJobEvents\x12#.spotwright.v1.ListJobEventsRequest\x1a$.spotwright.v1.ListJobEventsResponse\x12M\n\x08WatchJob\x12\x1e.spotwright.v1.WatchJobRequest\x1a\x1f.spotwright.v1.WatchJobResponse0\x01\x12]\n\x0eReportProgress\x12$.spotwright.v1.ReportProgressRequest\x1a%.spotwright.v1.ReportProgressResponse\x12H\n\x07StopJob\x12\x1d.spotwright.v1.StopJobRequest\x1a\x1e.spotwright.v1.StopJobResponse\x12W\n\x0cGetJobReport\x12\".spotwright.v1.GetJobReportRequest\x1a#.spotwright.v1.GetJobReportResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17spotwright/v1/job.proto\x12\rspotwright.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1espotwright/v1/accounting.proto\x1a\x1bspotwright/v1/planner.proto\"b\n\x08\x46orecast\x12+\n\nduration_s\x18\x01 \x01(\x0b\x32\x17.spotwright.v1.Interval\x12)\n\x08\x63ost_usd\x18\x02 \x01(\x0b\x32\x17.spotwright.v1.Interval\"f\n\x08Progress\x12\x14\n\x07samples\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x12\n\x05steps\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x11\n\x04loss\x18\x03 \x01(\x01H\x02\x88\x01\x01\x42\n\n\x08_samplesB\x08\n\x06_stepsB\x07\n\x05_loss\"\xa7\x04\n\x03Job\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07plan_id\x18\x03 \x01(\t\x12&\n\x05state\x18\x04 \x01(\x0e\x32\x17.spotwright.v1.JobState\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x08progress\x18\t \x01(\x0b\x32\x17.spotwright.v1.Progress\x12\x1e\n\x11progress_fraction\x18\n \x01(\x01H\x00\x88\x01\x01\x12\x12\n\ncontroller\x18\x0b \x01(\t\x12,\n\nsteer_mode\x18\x0c \x01(\x0e\x32\x18.spotwright.v1.SteerMode\x12\x15\n\rfirst_plan_id\x18\r \x01(\t\x12\x16\n\tspent_usd\x18\x0e \x01(\x01H\x01\x88\x01\x01\x12)\n\x08\x66orecast\x18\x0f \x01(\x0b\x32\x17.spotwright.v1.ForecastB\x14\n\x12_progress_fractionB\x0c\n\n_spent_usd\"\xc3\x01\n\x05\x45vent\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12.\n\nevent_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\x12.\n\x05\x66\x61\x63ts\x18\x05 \x03(\x0b\x32\x1f.spotwright.v1.Event.FactsEntry\x1a,\n\nFactsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"e\n\x10\x43reateJobRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07plan_id\x18\x02 \x01(\t\x12,\n\nsteer_mode\x18\x03 \x01(\x0e\x32\x18.spotwright.v1.SteerMode\"4\n\x11\x43reateJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\"\x1f\n\rGetJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"1\n\x0eGetJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\"a\n\x0fListJobsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\'\n\x06states\x18\x03 \x03(\x0e\x32\x17.spotwright.v1.JobState\"M\n\x10ListJobsResponse\x12 \n\x04jobs\x18\x01 \x03(\x0b\x32\x12.spotwright.v1.Job\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"Q\n\x14ListJobEventsRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\x12\x11\n\tpage_size\x18\x03 \x01(\x05\"=\n\x15ListJobEventsResponse\x12$\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x14.spotwright.v1.Event\"9\n\x0fWatchJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\"f\n\x10WatchJobResponse\x12!\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.JobH\x00\x12%\n\x05\x65vent\x18\x02 \x01(\x0b\x32\x14.spotwright.v1.EventH\x00\x42\x08\n\x06update\"f\n\x15ReportProgressRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12)\n\x08progress\x18\x03 \x01(\x0b\x32\x17.spotwright.v1.Progress\"9\n\x16ReportProgressResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\"D\n\x0eStopJobRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"2\n\x0fStopJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\"%\n\x13GetJobReportRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"\xb7\x01\n\x14GetJobReportResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.spotwright.v1.Job\x12(\n\x05lines\x18\x02 \x03(\x0b\x32\x19.spotwright.v1.ReportLine\x12&\n\x05terms\x18\x03 \x03(\x0b\x32\x17.spotwright.v1.LiveTerm\x12,\n\x08\x61\x63\x63ounts\x18\x04 \x01(\x0b\x32\x1a.spotwright.v1.JobAccounts\"b\n\nReportLine\x12\x0e\n\x06\x66igure\x18\x01 \x01(\t\x12\x14\n\x07planned\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x15\n\x08measured\x18\x03 \x01(\x01H\x01\x88\x01\x01\x42\n\n\x08_plannedB\x0b\n\t_measured\"\xe9\x01\n\x08LiveTerm\x12\x15\n\rinstance_type\x18\x01 \x01(\t\x12\x0c\n\x04term\x18\x02 \x01(\t\x12\x11\n\tplanned_s\x18\x03 \x01(\x01\x12\x17\n\nmeasured_s\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x0cplanned_mbps\x18\x05 \x01(\x01H\x01\x88\x01\x01\x12\x1a\n\rmeasured_mbps\x18\x06 \x01(\x01H\x02\x88\x01\x01\x12\x15\n\ris_bottleneck\x18\x07 \x01(\x08\x12\x0c\n\x04text\x18\x08 \x01(\tB\r\n\x0b_measured_sB\x0f\n\r_planned_mbpsB\x10\n\x0e_measured_mbps*\x83\x01\n\x08JobState\x12\x19\n\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11JOB_STATE_PENDING\x10\x01\x12\x15\n\x11JOB_STATE_RUNNING\x10\x02\x12\x17\n\x13JOB_STATE_SUCCEEDED\x10\x03\x12\x15\n\x11JOB_STATE_STOPPED\x10\x04*\x80\x01\n\tSteerMode\x12\x1a\n\x16STEER_MODE_UNSPECIFIED\x10\x00\x12\x12\n\x0eSTEER_MODE_OFF\x10\x01\x12\x17\n\x13STEER_MODE_ANNOUNCE\x10\x02\x12\x14\n\x10STEER_MODE_WRITE\x10\x03\x12\x14\n\x10STEER_MODE_APPLY\x10\x04\x32\x9d\x05\n\nJobService\x12N\n\tCreateJob\x12\x1f.spotwright.v1.CreateJobRequest\x1a .spotwright.v1.CreateJobResponse\x12\x45\n\x06GetJob\x12\x1c.spotwright.v1.GetJobRequest\x1a\x1d.spotwright.v1.GetJobResponse\x12K\n\x08ListJobs\x12\x1e.spotwright.v1.ListJobsRequest\x1a\x1f.spotwright.v1.ListJobsResponse\x12Z\n\rListJobEvents\x12#.spotwright.v1.ListJobEventsRequest\x1a$.spotwright.v1.ListJobEventsResponse\x12M\n\x08WatchJob\x12\x1e.spotwright.v1.WatchJobRequest\x1a\x1f.spotwright.v1.WatchJobResponse0\x01\x12]\n\x0eReportProgress\x12$.spotwright.v1.ReportProgressRequest\x1a%.spotwright.v1.ReportProgressResponse\x12H\n\x07StopJob\x12\x1d.spotwright.v1.StopJobRequest\x1a\x1e.spotwright.v1.StopJobResponse\x12W\n\x0cGetJobReport\x12\".spotwright.v1.GetJobReportRequest\x1a#.spotwright.v1.GetJobReportResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,52 +36,56 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_EVENT_FACTSENTRY']._loaded_options = None
   _globals['_EVENT_FACTSENTRY']._serialized_options = b'8\001'
-  _globals['_JOBSTATE']._serialized_start=2342
-  _globals['_JOBSTATE']._serialized_end=2473
-  _globals['_PROGRESS']._serialized_start=107
-  _globals['_PROGRESS']._serialized_end=209
-  _globals['_JOB']._serialized_start=212
-  _globals['_JOB']._serialized_end=613
-  _globals['_EVENT']._serialized_start=616
-  _globals['_EVENT']._serialized_end=811
-  _globals['_EVENT_FACTSENTRY']._serialized_start=767
-  _globals['_EVENT_FACTSENTRY']._serialized_end=811
-  _globals['_CREATEJOBREQUEST']._serialized_start=813
-  _globals['_CREATEJOBREQUEST']._serialized_end=868
-  _globals['_CREATEJOBRESPONSE']._serialized_start=870
-  _globals['_CREATEJOBRESPONSE']._serialized_end=922
-  _globals['_GETJOBREQUEST']._serialized_start=924
-  _globals['_GETJOBREQUEST']._serialized_end=955
-  _globals['_GETJOBRESPONSE']._serialized_start=957
-  _globals['_GETJOBRESPONSE']._serialized_end=1006
-  _globals['_LISTJOBSREQUEST']._serialized_start=1008
-  _globals['_LISTJOBSREQUEST']._serialized_end=1105
-  _globals['_LISTJOBSRESPONSE']._serialized_start=1107
-  _globals['_LISTJOBSRESPONSE']._serialized_end=1184
-  _globals['_LISTJOBEVENTSREQUEST']._serialized_start=1186
-  _globals['_LISTJOBEVENTSREQUEST']._serialized_end=1267
-  _globals['_LISTJOBEVENTSRESPONSE']._serialized_start=1269
-  _globals['_LISTJOBEVENTSRESPONSE']._serialized_end=1330
-  _globals['_WATCHJOBREQUEST']._serialized_start=1332
-  _globals['_WATCHJOBREQUEST']._serialized_end=1389
-  _globals['_WATCHJOBRESPONSE']._serialized_start=1391
-  _globals['_WATCHJOBRESPONSE']._serialized_end=1493
-  _globals['_REPORTPROGRESSREQUEST']._serialized_start=1495
-  _globals['_REPORTPROGRESSREQUEST']._serialized_end=1597
-  _globals['_REPORTPROGRESSRESPONSE']._serialized_start=1599
-  _globals['_REPORTPROGRESSRESPONSE']._serialized_end=1656
-  _globals['_STOPJOBREQUEST']._serialized_start=1658
-  _globals['_STOPJOBREQUEST']._serialized_end=1726
-  _globals['_STOPJOBRESPONSE']._serialized_start=1728
-  _globals['_STOPJOBRESPONSE']._serialized_end=1778
-  _globals['_GETJOBREPORTREQUEST']._serialized_start=1780
-  _globals['_GETJOBREPORTREQUEST']._serialized_end=1817
-  _globals['_GETJOBREPORTRESPONSE']._serialized_start=1820
-  _globals['_GETJOBREPORTRESPONSE']._serialized_end=2003
-  _globals['_REPORTLINE']._serialized_start=2005
-  _globals['_REPORTLINE']._serialized_end=2103
-  _globals['_LIVETERM']._serialized_start=2106
-  _globals['_LIVETERM']._serialized_end=2339
-  _globals['_JOBSERVICE']._serialized_start=2476
-  _globals['_JOBSERVICE']._serialized_end=3145
+  _globals['_JOBSTATE']._serialized_start=2667
+  _globals['_JOBSTATE']._serialized_end=2798
+  _globals['_STEERMODE']._serialized_start=2801
+  _globals['_STEERMODE']._serialized_end=2929
+  _globals['_FORECAST']._serialized_start=136
+  _globals['_FORECAST']._serialized_end=234
+  _globals['_PROGRESS']._serialized_start=236
+  _globals['_PROGRESS']._serialized_end=338
+  _globals['_JOB']._serialized_start=341
+  _globals['_JOB']._serialized_end=892
+  _globals['_EVENT']._serialized_start=895
+  _globals['_EVENT']._serialized_end=1090
+  _globals['_EVENT_FACTSENTRY']._serialized_start=1046
+  _globals['_EVENT_FACTSENTRY']._serialized_end=1090
+  _globals['_CREATEJOBREQUEST']._serialized_start=1092
+  _globals['_CREATEJOBREQUEST']._serialized_end=1193
+  _globals['_CREATEJOBRESPONSE']._serialized_start=1195
+  _globals['_CREATEJOBRESPONSE']._serialized_end=1247
+  _globals['_GETJOBREQUEST']._serialized_start=1249
+  _globals['_GETJOBREQUEST']._serialized_end=1280
+  _globals['_GETJOBRESPONSE']._serialized_start=1282
+  _globals['_GETJOBRESPONSE']._serialized_end=1331
+  _globals['_LISTJOBSREQUEST']._serialized_start=1333
+  _globals['_LISTJOBSREQUEST']._serialized_end=1430
+  _globals['_LISTJOBSRESPONSE']._serialized_start=1432
+  _globals['_LISTJOBSRESPONSE']._serialized_end=1509
+  _globals['_LISTJOBEVENTSREQUEST']._serialized_start=1511
+  _globals['_LISTJOBEVENTSREQUEST']._serialized_end=1592
+  _globals['_LISTJOBEVENTSRESPONSE']._serialized_start=1594
+  _globals['_LISTJOBEVENTSRESPONSE']._serialized_end=1655
+  _globals['_WATCHJOBREQUEST']._serialized_start=1657
+  _globals['_WATCHJOBREQUEST']._serialized_end=1714
+  _globals['_WATCHJOBRESPONSE']._serialized_start=1716
+  _globals['_WATCHJOBRESPONSE']._serialized_end=1818
+  _globals['_REPORTPROGRESSREQUEST']._serialized_start=1820
+  _globals['_REPORTPROGRESSREQUEST']._serialized_end=1922
+  _globals['_REPORTPROGRESSRESPONSE']._serialized_start=1924
+  _globals['_REPORTPROGRESSRESPONSE']._serialized_end=1981
+  _globals['_STOPJOBREQUEST']._serialized_start=1983
+  _globals['_STOPJOBREQUEST']._serialized_end=2051
+  _globals['_STOPJOBRESPONSE']._serialized_start=2053
+  _globals['_STOPJOBRESPONSE']._serialized_end=2103
+  _globals['_GETJOBREPORTREQUEST']._serialized_start=2105
+  _globals['_GETJOBREPORTREQUEST']._serialized_end=2142
+  _globals['_GETJOBREPORTRESPONSE']._serialized_start=2145
+  _globals['_GETJOBREPORTRESPONSE']._serialized_end=2328
+  _globals['_REPORTLINE']._serialized_start=2330
+  _globals['_REPORTLINE']._serialized_end=2428
+  _globals['_LIVETERM']._serialized_start=2431
+  _globals['_LIVETERM']._serialized_end=2664
+  _globals['_JOBSERVICE']._serialized_start=2932
+  _globals['_JOBSERVICE']._serialized_end=3601
 # @@protoc_insertion_point(module_scope)

@@ -2,6 +2,7 @@ import datetime
 
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from spotwright.v1 import accounting_pb2 as _accounting_pb2
+from spotwright.v1 import planner_pb2 as _planner_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -18,11 +19,32 @@ class JobState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     JOB_STATE_RUNNING: _ClassVar[JobState]
     JOB_STATE_SUCCEEDED: _ClassVar[JobState]
     JOB_STATE_STOPPED: _ClassVar[JobState]
+
+class SteerMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    STEER_MODE_UNSPECIFIED: _ClassVar[SteerMode]
+    STEER_MODE_OFF: _ClassVar[SteerMode]
+    STEER_MODE_ANNOUNCE: _ClassVar[SteerMode]
+    STEER_MODE_WRITE: _ClassVar[SteerMode]
+    STEER_MODE_APPLY: _ClassVar[SteerMode]
 JOB_STATE_UNSPECIFIED: JobState
 JOB_STATE_PENDING: JobState
 JOB_STATE_RUNNING: JobState
 JOB_STATE_SUCCEEDED: JobState
 JOB_STATE_STOPPED: JobState
+STEER_MODE_UNSPECIFIED: SteerMode
+STEER_MODE_OFF: SteerMode
+STEER_MODE_ANNOUNCE: SteerMode
+STEER_MODE_WRITE: SteerMode
+STEER_MODE_APPLY: SteerMode
+
+class Forecast(_message.Message):
+    __slots__ = ("duration_s", "cost_usd")
+    DURATION_S_FIELD_NUMBER: _ClassVar[int]
+    COST_USD_FIELD_NUMBER: _ClassVar[int]
+    duration_s: _planner_pb2.Interval
+    cost_usd: _planner_pb2.Interval
+    def __init__(self, duration_s: _Optional[_Union[_planner_pb2.Interval, _Mapping]] = ..., cost_usd: _Optional[_Union[_planner_pb2.Interval, _Mapping]] = ...) -> None: ...
 
 class Progress(_message.Message):
     __slots__ = ("samples", "steps", "loss")
@@ -35,7 +57,7 @@ class Progress(_message.Message):
     def __init__(self, samples: _Optional[float] = ..., steps: _Optional[float] = ..., loss: _Optional[float] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ("job_id", "name", "plan_id", "state", "create_time", "update_time", "start_time", "end_time", "progress", "progress_fraction", "controller")
+    __slots__ = ("job_id", "name", "plan_id", "state", "create_time", "update_time", "start_time", "end_time", "progress", "progress_fraction", "controller", "steer_mode", "first_plan_id", "spent_usd", "forecast")
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     PLAN_ID_FIELD_NUMBER: _ClassVar[int]
@@ -47,6 +69,10 @@ class Job(_message.Message):
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_FRACTION_FIELD_NUMBER: _ClassVar[int]
     CONTROLLER_FIELD_NUMBER: _ClassVar[int]
+    STEER_MODE_FIELD_NUMBER: _ClassVar[int]
+    FIRST_PLAN_ID_FIELD_NUMBER: _ClassVar[int]
+    SPENT_USD_FIELD_NUMBER: _ClassVar[int]
+    FORECAST_FIELD_NUMBER: _ClassVar[int]
     job_id: str
     name: str
     plan_id: str
@@ -58,7 +84,11 @@ class Job(_message.Message):
     progress: Progress
     progress_fraction: float
     controller: str
-    def __init__(self, job_id: _Optional[str] = ..., name: _Optional[str] = ..., plan_id: _Optional[str] = ..., state: _Optional[_Union[JobState, str]] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., progress_fraction: _Optional[float] = ..., controller: _Optional[str] = ...) -> None: ...
+    steer_mode: SteerMode
+    first_plan_id: str
+    spent_usd: float
+    forecast: Forecast
+    def __init__(self, job_id: _Optional[str] = ..., name: _Optional[str] = ..., plan_id: _Optional[str] = ..., state: _Optional[_Union[JobState, str]] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., progress_fraction: _Optional[float] = ..., controller: _Optional[str] = ..., steer_mode: _Optional[_Union[SteerMode, str]] = ..., first_plan_id: _Optional[str] = ..., spent_usd: _Optional[float] = ..., forecast: _Optional[_Union[Forecast, _Mapping]] = ...) -> None: ...
 
 class Event(_message.Message):
     __slots__ = ("sequence", "event_time", "kind", "text", "facts")
@@ -82,12 +112,14 @@ class Event(_message.Message):
     def __init__(self, sequence: _Optional[int] = ..., event_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., kind: _Optional[str] = ..., text: _Optional[str] = ..., facts: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class CreateJobRequest(_message.Message):
-    __slots__ = ("request_id", "plan_id")
+    __slots__ = ("request_id", "plan_id", "steer_mode")
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     PLAN_ID_FIELD_NUMBER: _ClassVar[int]
+    STEER_MODE_FIELD_NUMBER: _ClassVar[int]
     request_id: str
     plan_id: str
-    def __init__(self, request_id: _Optional[str] = ..., plan_id: _Optional[str] = ...) -> None: ...
+    steer_mode: SteerMode
+    def __init__(self, request_id: _Optional[str] = ..., plan_id: _Optional[str] = ..., steer_mode: _Optional[_Union[SteerMode, str]] = ...) -> None: ...
 
 class CreateJobResponse(_message.Message):
     __slots__ = ("job",)

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
 
+from spotwright.adapters.store.job_course import course_document, course_of
 from spotwright.adapters.store.plans import comes_after
 from spotwright.adapters.store.requests import claim_request
 from spotwright.adapters.store.store_part import StorePart
@@ -138,6 +139,7 @@ def _row(connection: Connection, job_id: str, *, lock: bool = False) -> Row[Any]
 def _values(job: JobRun) -> dict[str, Any]:
     values = asdict(job)
     progress = values.pop("progress")
+    values["course"] = course_document(job.course)
     return values | {f"progress_{name}": value for name, value in progress.items()}
 
 
@@ -149,7 +151,12 @@ def _job(row: Row[Any]) -> JobRun:
         steps=values.pop("progress_steps"),
         loss=values.pop("progress_loss"),
     )
-    return JobRun(**values | {"state": JobState(row.state), "progress": progress})
+    known = {
+        "state": JobState(row.state),
+        "progress": progress,
+        "course": course_of(row.course),
+    }
+    return JobRun(**values | known)
 
 
 def _event(row: Row[Any]) -> Event:

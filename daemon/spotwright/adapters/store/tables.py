@@ -77,6 +77,7 @@ jobs = Table(
     Column("progress_fraction", Double),
     Column("controller", Text, nullable=False),
     Column("last_event_sequence", BigInteger, nullable=False),
+    Column("course", Text),  # JSON; null: of a job from before there was one
     Index("jobs_by_time", "create_time", "job_id"),
 )
 

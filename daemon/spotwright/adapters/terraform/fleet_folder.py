@@ -117,6 +117,15 @@ class FleetFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             self._vendor()
 
+    def make(self) -> None:
+        """Make the folder, if it is not there.
+
+        Raises:
+            OutsideWorldError: it cannot be written.
+        """
+        with _outside_world(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+
     def take_variables(self, text: str) -> Callable[[], None]:
         """Make variables the folder's own, whole or not at all; return what puts the old ones back.
 
@@ -207,6 +216,8 @@ def _write_whole(path: Path, content: bytes) -> None:
     try:
         with open(handle, "wb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         os.chmod(name, 0o644)  # it is committed, and holds no secret
         os.replace(name, path)
     except OSError:

@@ -1,5 +1,6 @@
 """Everything a daemon is made of, and how it fits together."""
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable
@@ -19,9 +20,11 @@ from spotwright.adapters.grpc.jobs.job_service import JobService
 from spotwright.adapters.grpc.jobs.job_watch import JobWatches
 from spotwright.adapters.grpc.messages.planned_run import read_planned_run
 from spotwright.adapters.grpc.planning.catalog_service import CatalogService
+from spotwright.adapters.grpc.planning.decider import WorkerDecider
 from spotwright.adapters.grpc.planning.planner_service import PlannerService
-from spotwright.adapters.grpc.planning.workers import QUICK, SEARCH
+from spotwright.adapters.grpc.planning.workers import QUICK, SEARCH, STEER
 from spotwright.adapters.grpc.server import DaemonServer, Endpoint, Servicers
+from spotwright.adapters.grpc.telemetry.advice import AgentAdvice
 from spotwright.adapters.grpc.telemetry.service import TelemetryService
 from spotwright.adapters.metrics.daemon_metrics import DaemonMetrics
 from spotwright.adapters.metrics.endpoint import MetricsEndpoint
@@ -29,7 +32,9 @@ from spotwright.adapters.metrics.figures import LaneFigures, Sources
 from spotwright.adapters.metrics.loop_lag import LoopLag
 from spotwright.adapters.processes.pool import Lane, WorkerPool
 from spotwright.adapters.store.sql_store import SqlStore
+from spotwright.adapters.terraform.job_fleets import JobFleets
 from spotwright.adapters.tls.certificate_files import ServerFiles
+from spotwright.adapters.webhook.posting import Webhook
 from spotwright.cli.daemon.history import HistoryWriting
 from spotwright.cli.daemon.housekeeping import Housekeeping
 from spotwright.cli.daemon.metric_sources import agent_figures, certificate_days_left, job_counts
@@ -38,6 +43,8 @@ from spotwright.usecases.control_jobs import JobControl
 from spotwright.usecases.keep_house import GoOn, HouseReport, HouseRules, keep_house
 from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.usecases.record_telemetry import TelemetryWriter
+from spotwright.usecases.steer_jobs import JobSteering
+from spotwright.usecases.steering_ports import Outlets
 
 _WORKER = "spotwright.cli.daemon.planning_worker:make_handler"
 
@@ -64,15 +71,29 @@ async def build_parts(asked: Served, store: SqlStore) -> AsyncIterator[Parts]:
         await pool.start()
         ends.push_async_callback(pool.close)
         writer, watches, loop_lag = TelemetryWriter(store), JobWatches(store), LoopLag()
-        telemetry = TelemetryService(
-            store, writer, replica=asked.replica, job_changed=watches.changed
+        planned = PlannedRuns(store, read_planned_run)
+
+        def news_of(job_id: str) -> None:
+            watches.changed(job_id)
+            control.wake(job_id)
+
+        telemetry = TelemetryService(store, writer, replica=asked.replica, job_changed=news_of)
+        control = JobControl(
+            store,
+            planned,
+            replica=asked.replica,
+            clock=_now,
+            changed=watches.changed,
+            steering=JobSteering(
+                store,
+                planned,
+                WorkerDecider(pool, clock=_now),
+                clock=_now,
+                outlets=_outlets(asked, store, telemetry, ends),
+            ),
         )
         await telemetry.start()
         ends.push_async_callback(telemetry.close)
-        planned = PlannedRuns(store, read_planned_run)
-        control = JobControl(
-            store, planned, replica=asked.replica, clock=_now, changed=watches.changed
-        )
         metrics = DaemonMetrics(
             Sources(
                 lanes=lambda: {name: _lane_figures(pool, name) for name in _lanes()},
@@ -90,7 +111,13 @@ async def build_parts(asked: Served, store: SqlStore) -> AsyncIterator[Parts]:
         servicers = Servicers(
             catalog=CatalogService(pool),
             planner=PlannerService(pool, store, clock=_now, observe=metrics.observe_plan),
-            jobs=JobService(store, planned, watches),
+            jobs=JobService(
+                store,
+                planned,
+                watches,
+                has_fleets=asked.fleets_dir is not None,
+                created=control.wake,
+            ),
             telemetry=telemetry,
         )
         interceptor = CallInterceptor(_guard(asked, store), metrics.observe)
@@ -106,10 +133,35 @@ async def build_parts(asked: Served, store: SqlStore) -> AsyncIterator[Parts]:
         )
 
 
+def _outlets(
+    asked: Served, store: SqlStore, telemetry: TelemetryService, ends: AsyncExitStack
+) -> Outlets:
+    """Return where decisions about jobs go."""
+    loop, webhook, fleets = asyncio.get_running_loop(), None, None
+    if asked.webhook_url is not None:
+        webhook = Webhook(asked.webhook_url)
+        ends.push_async_callback(asyncio.to_thread, webhook.close)
+    if asked.fleets_dir is not None:
+        fleets = JobFleets(asked.fleets_dir, environment=os.environ)
+
+    def queued() -> None:
+        loop.call_soon_threadsafe(telemetry.ingest.command_waits)
+
+    return Outlets(
+        fleets=fleets,
+        advice=AgentAdvice(store, queued=queued),
+        tell=None if webhook is None else webhook.tell,
+    )
+
+
 def _lanes() -> dict[str, Lane]:
     """Return a process for what is answered at once, and as many as there is room for to search."""
     searching = max(1, (os.cpu_count() or 2) - 1)
-    return {QUICK: Lane(process_count=1), SEARCH: Lane(process_count=searching, niceness=5)}
+    return {
+        QUICK: Lane(process_count=1),
+        SEARCH: Lane(process_count=searching, niceness=5),
+        STEER: Lane(process_count=1),
+    }
 
 
 def _environment(asked: Served) -> dict[str, str]:

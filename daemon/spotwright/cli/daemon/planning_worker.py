@@ -11,10 +11,12 @@ import spotwright.adapters.measurements.read
 import spotwright.adapters.terraform.variables
 import spotwright.usecases.compare_fleets
 import spotwright.usecases.compare_rivals
-import spotwright.usecases.predict_configurations  # noqa: F401
+import spotwright.usecases.predict_configurations
+import spotwright.usecases.replan_job  # noqa: F401
 from spotwright.adapters.grpc.planning.answers import Answers
 from spotwright.adapters.processes.worker import Control, Handler
 from spotwright.cli.config import read_config
+from spotwright.cli.daemon.replanners import Replanners
 from spotwright.cli.daemon.structured_log import set_up_logging
 from spotwright.cli.in_process import InProcessPlanner
 from spotwright.cli.sources import Catalogs, Jobs
@@ -30,12 +32,18 @@ def make_handler() -> Handler:
     jobs = Jobs(catalogs.of)
     with suppress(SpotwrightError):  # whoever asks is told
         catalogs.of(Cloud.AWS)
+    replanners = Replanners(jobs)
 
     def answer(method: str, request: bytes, control: Control) -> bytes:
         planner = InProcessPlanner(
             jobs, catalogs, look=lambda _, time_limit_s: TaskWatch(control, time_limit_s)
         )
-        answers = Answers(planner, catalog_of=catalogs.of, tfvars_of=planner.tfvars_of)
+        answers = Answers(
+            planner,
+            catalog_of=catalogs.of,
+            tfvars_of=planner.tfvars_of,
+            replanned=replanners.decided,
+        )
         return answers.reply(method, request)
 
     return answer

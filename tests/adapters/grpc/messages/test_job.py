@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import pytest
@@ -12,13 +13,15 @@ from spotwright.adapters.grpc.messages.job import (
 )
 from spotwright.adapters.grpc.messages.planned_run import read_planned_run
 from spotwright.domain.job import Target, TargetKind
-from spotwright.domain.job_run import Event, JobState, Progress
+from spotwright.domain.job_run import Event, Forecast, JobCourse, JobState, Progress, Steer
 from spotwright.domain.ledger import RentedPool
 from spotwright.domain.live_term import LiveTerm
+from spotwright.domain.offer import Market, Pool
 from spotwright.domain.planned_run import PlannedNodes, PlannedPool, PlannedRun
-from spotwright.domain.prediction import LinkRates, StepTerms
+from spotwright.domain.prediction import Interval, LinkRates, StepTerms
 from spotwright.domain.workload import Strategy
 from spotwright.usecases.job_report import JobReport, ReportLine
+from spotwright.v1 import catalog_pb2
 from tests.adapters.grpc.planning.example_plan import plan_message
 from tests.usecases.example_job_run import START, after, job_run
 
@@ -32,8 +35,21 @@ RUNNING = replace(
 )
 ENDED = replace(RUNNING, state=JobState.STOPPED, end_time=after(60), progress_fraction=None)
 
+STEERED = replace(
+    RUNNING,
+    course=JobCourse(
+        steer=Steer.WRITE,
+        first_plan_id="plan-0",
+        spent_usd=0.0,
+        forecast=Forecast(duration_s=Interval(1, 2, 3), cost_usd=Interval(0.0, 0.5, 1.0)),
+    ),
+)
+UNPRICED = replace(
+    RUNNING, course=JobCourse(forecast=Forecast(duration_s=Interval(0, 0, 0), cost_usd=None))
+)
 
-@pytest.mark.parametrize("job", [PENDING, RUNNING, ENDED])
+
+@pytest.mark.parametrize("job", [PENDING, RUNNING, ENDED, STEERED, UNPRICED])
 def test_a_job_comes_back_as_it_was_and_nothing_unknown_becomes_zero(job: object) -> None:
     assert isinstance(job, type(PENDING))
     assert job_from_proto(job_to_proto(job)) == job
@@ -105,6 +121,7 @@ def test_what_a_plan_promises_is_read_from_its_document() -> None:
                 price_usd_per_hour=0.6,
             ),
         ),
+        duration_interval_s=Interval(3000.0, 3600.0, 4200.0),
     )
 
 
@@ -153,3 +170,21 @@ def test_the_planned_step_is_the_mean_over_steps_not_over_workers() -> None:
     assert read_planned_run(plan.SerializeToString()).step_s == pytest.approx(
         (6 * 3.6 + 3 * 7.2) / 9
     )
+
+
+def test_the_pools_of_a_plan_are_read_with_their_prices_and_its_interruptions() -> None:
+    plan = plan_message()
+    worker, server = plan.prediction.fleet.nodes
+    for node, zone in ((worker, "use1-az4"), (server, "use1-az6")):
+        node.offer.zone, node.offer.market = zone, catalog_pb2.MARKET_SPOT
+    plan.prediction.uninterrupted_probability = math.exp(-0.25)
+
+    planned = read_planned_run(plan.SerializeToString())
+
+    workers, servers = (
+        Pool("g5.xlarge", "use1-az4", Market.SPOT),
+        Pool("m5.xlarge", "use1-az6", Market.SPOT),
+    )
+    assert (planned.workers, planned.servers) == ({workers: 3}, {servers: 1})
+    assert planned.prices_usd_per_hour == {workers: 1.0, servers: 0.6}
+    assert planned.interruptions_per_hour == pytest.approx(0.25)

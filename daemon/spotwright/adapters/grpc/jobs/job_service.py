@@ -15,12 +15,13 @@ from spotwright.adapters.grpc.messages.job import (
     progress_from_proto,
     report_to_proto,
     state_from_proto,
+    steer_from_proto,
 )
 from spotwright.adapters.grpc.names import checked
 from spotwright.adapters.grpc.pages import page_size_of, start_of, start_token
 from spotwright.domain.access import AccessRole, Principal
 from spotwright.domain.errors import BadInputError, NotAllowedError
-from spotwright.domain.job_run import Event, JobRun, JobState
+from spotwright.domain.job_run import Event, JobRun, JobState, Steer
 from spotwright.usecases.job_ports import JobServiceStore
 from spotwright.usecases.job_report import report_job
 from spotwright.usecases.planned_runs import PlannedRuns
@@ -43,8 +44,21 @@ class JobService(job_pb2_grpc.JobServiceServicer):
         watches: JobWatches,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        has_fleets: bool = False,
+        created: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """Serve jobs.
+
+        Args:
+            store: where they are.
+            planned: what their plans promise.
+            watches: who watches them.
+            clock: the time now.
+            has_fleets: fleets can be written and applied here.
+            created: told of jobs that are new.
+        """
         self._store, self._planned, self._watches, self._clock = store, planned, watches, clock
+        self._has_fleets, self._created = has_fleets, created
         self._progress = ProgressLog(store, planned)
 
     async def CreateJob(  # noqa: N802
@@ -59,7 +73,9 @@ class JobService(job_pb2_grpc.JobServiceServicer):
             request_id=checked("request_id", request.request_id),
             who=current_principal.get().name,
             now=self._clock(),
+            steer=self._steer(request.steer_mode),
         )
+        self._created(job.job_id)
         return job_pb2.CreateJobResponse(job=job_to_proto(job))
 
     async def GetJob(  # noqa: N802
@@ -143,6 +159,17 @@ class JobService(job_pb2_grpc.JobServiceServicer):
             report_job, job_id, self._store, self._planned, now=self._clock()
         )
         return report_to_proto(report)
+
+    def _steer(self, number: int) -> Steer:
+        steer = steer_from_proto(number)
+        if steer is None:
+            raise BadInputError(f"steer_mode: {number} is none")
+        if steer in (Steer.WRITE, Steer.APPLY) and not self._has_fleets:
+            raise BadInputError(
+                f"this daemon has no folder for fleets, so it cannot {steer} them: start it with "
+                "`spotwright serve --fleets DIR`, or start the job with --steer announce"
+            )
+        return steer
 
     def _events(self, job_id: str, after_sequence: int, limit: int) -> list[Event]:
         self._store.job(job_id)  # a job that is not there is an error, and not an empty log

@@ -7,10 +7,19 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from spotwright.adapters.grpc.messages.accounting import accounts_from_proto, accounts_to_proto
 from spotwright.adapters.grpc.messages.scalars import by_name
-from spotwright.domain.job_run import Event, JobRun, JobState, Progress
+from spotwright.domain.job_run import (
+    Event,
+    Forecast,
+    JobCourse,
+    JobRun,
+    JobState,
+    Progress,
+    Steer,
+)
 from spotwright.domain.live_term import LiveTerm
+from spotwright.domain.prediction import Interval
 from spotwright.usecases.job_report import JobReport, ReportLine
-from spotwright.v1 import job_pb2
+from spotwright.v1 import job_pb2, planner_pb2
 
 _STATES = {
     JobState.PENDING: job_pb2.JOB_STATE_PENDING,
@@ -18,6 +27,13 @@ _STATES = {
     JobState.SUCCEEDED: job_pb2.JOB_STATE_SUCCEEDED,
     JobState.STOPPED: job_pb2.JOB_STATE_STOPPED,
 }
+_STEER_MODES = {
+    Steer.OFF: job_pb2.STEER_MODE_OFF,
+    Steer.ANNOUNCE: job_pb2.STEER_MODE_ANNOUNCE,
+    Steer.WRITE: job_pb2.STEER_MODE_WRITE,
+    Steer.APPLY: job_pb2.STEER_MODE_APPLY,
+}
+_STEER_BACK: dict[int, Steer] = {number: steer for steer, number in _STEER_MODES.items()}
 _STATES_BACK: dict[int, JobState] = {number: state for state, number in _STATES.items()}
 
 
@@ -31,8 +47,18 @@ def state_from_proto(number: int) -> JobState | None:
     return _STATES_BACK.get(number)
 
 
+def steer_to_proto(steer: Steer) -> job_pb2.SteerMode:
+    """Return what may be done about a fleet as it is on the wire."""
+    return _STEER_MODES[steer]
+
+
+def steer_from_proto(number: int) -> Steer | None:
+    """Return what may be done about a fleet; None for a number that nobody knows."""
+    return Steer.OFF if number == job_pb2.STEER_MODE_UNSPECIFIED else _STEER_BACK.get(number)
+
+
 def job_to_proto(job: JobRun) -> job_pb2.Job:
-    """Return a job as a message."""
+    """Return a job as a message; what its controller remembers is nobody else's."""
     return job_pb2.Job(
         job_id=job.job_id,
         name=job.name,
@@ -45,6 +71,10 @@ def job_to_proto(job: JobRun) -> job_pb2.Job:
         progress=progress_to_proto(job.progress),
         progress_fraction=job.progress_fraction,
         controller=job.controller,
+        steer_mode=_STEER_MODES[job.course.steer],
+        first_plan_id=job.first_plan_id,
+        spent_usd=job.course.spent_usd,
+        forecast=_forecast_to_proto(job.course.forecast),
     )
 
 
@@ -62,7 +92,32 @@ def job_from_proto(job: job_pb2.Job) -> JobRun:
         progress=progress_from_proto(job.progress),
         progress_fraction=job.progress_fraction if job.HasField("progress_fraction") else None,
         controller=job.controller,
+        course=JobCourse(
+            steer=steer_from_proto(job.steer_mode) or Steer.OFF,
+            first_plan_id="" if job.first_plan_id == job.plan_id else job.first_plan_id,
+            spent_usd=job.spent_usd if job.HasField("spent_usd") else None,
+            forecast=_forecast_from_proto(job.forecast) if job.HasField("forecast") else None,
+        ),
     )
+
+
+def _forecast_to_proto(forecast: Forecast | None) -> job_pb2.Forecast | None:
+    if forecast is None:
+        return None
+    cost_usd = forecast.cost_usd
+    return job_pb2.Forecast(
+        duration_s=planner_pb2.Interval(**asdict(forecast.duration_s)),
+        cost_usd=None if cost_usd is None else planner_pb2.Interval(**asdict(cost_usd)),
+    )
+
+
+def _forecast_from_proto(message: job_pb2.Forecast) -> Forecast:
+    cost_usd = _interval(message.cost_usd) if message.HasField("cost_usd") else None
+    return Forecast(duration_s=_interval(message.duration_s), cost_usd=cost_usd)
+
+
+def _interval(message: planner_pb2.Interval) -> Interval:
+    return Interval(message.low, message.mid, message.high)
 
 
 def progress_to_proto(progress: Progress) -> job_pb2.Progress:

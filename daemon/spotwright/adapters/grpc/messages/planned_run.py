@@ -1,14 +1,17 @@
 """What a plan promises, from the document that it is kept as."""
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 
+from spotwright.adapters.grpc.messages.catalog import MARKETS
 from spotwright.adapters.grpc.messages.prediction import rates_from_proto, terms_from_proto
 from spotwright.domain.fleet import Role
 from spotwright.domain.job import Target, TargetKind
 from spotwright.domain.ledger import RentedPool
-from spotwright.domain.offer import Market
+from spotwright.domain.offer import Market, Pool
 from spotwright.domain.planned_run import PlannedNodes, PlannedPool, PlannedRun
-from spotwright.domain.prediction import StepTerms
+from spotwright.domain.prediction import Interval, StepTerms
 from spotwright.domain.workload import Strategy
 from spotwright.v1 import catalog_pb2, planner_pb2
 
@@ -49,11 +52,18 @@ def read_planned_run(document: bytes) -> PlannedRun:
         deadline_s=plan.deadline_s if plan.HasField("deadline_s") else None,
         strategy=_STRATEGIES.get(prediction.strategy),
         pools=_pools(prediction),
-        nodes=tuple(_nodes(group) for group in prediction.fleet.nodes if group.HasField("offer")),
+        nodes=tuple(
+            _planned_nodes(group) for group in prediction.fleet.nodes if group.HasField("offer")
+        ),
+        workers=_nodes(prediction.fleet, planner_pb2.ROLE_WORKER),
+        servers=_nodes(prediction.fleet, planner_pb2.ROLE_PS),
+        prices_usd_per_hour=_prices(prediction.fleet),
+        duration_interval_s=_interval(prediction.duration_s),
+        interruptions_per_hour=_interruptions_per_hour(prediction),
     )
 
 
-def _nodes(group: planner_pb2.NodeGroup) -> PlannedNodes:
+def _planned_nodes(group: planner_pb2.NodeGroup) -> PlannedNodes:
     offer = group.offer
     name = group.instance_type.name or offer.instance_type
     return PlannedNodes(
@@ -62,6 +72,40 @@ def _nodes(group: planner_pb2.NodeGroup) -> PlannedNodes:
         node_count=group.node_count,
         price_usd_per_hour=offer.price_usd_per_hour,
     )
+
+
+def _nodes(fleet: planner_pb2.Fleet, role: int) -> dict[Pool, int]:
+    found: Counter[Pool] = Counter()
+    for node in fleet.nodes:
+        if node.role == role and node.HasField("offer") and node.offer.market:
+            found[_pool_of(node)] += node.node_count
+    return dict(found)
+
+
+def _prices(fleet: planner_pb2.Fleet) -> dict[Pool, float]:
+    return {
+        _pool_of(node): node.offer.price_usd_per_hour
+        for node in fleet.nodes
+        if node.HasField("offer") and node.offer.market
+    }
+
+
+def _pool_of(node: planner_pb2.NodeGroup) -> Pool:
+    offer = node.offer
+    return Pool(offer.instance_type, offer.zone, MARKETS.from_proto(offer.market))
+
+
+def _interval(interval: planner_pb2.Interval) -> Interval:
+    low, mid, high = interval.low, interval.mid, interval.high
+    return Interval(min(low, mid), mid, max(mid, high))
+
+
+def _interruptions_per_hour(prediction: planner_pb2.Prediction) -> float:
+    """Return the rate at which something is taken: exp(-rate * hours) is that nothing is."""
+    surely, hours = prediction.uninterrupted_probability, prediction.duration_s.mid / 3600
+    if not 0 < surely < 1 or hours <= 0:
+        return 0.0
+    return -math.log(surely) / hours
 
 
 def _pools(prediction: planner_pb2.Prediction) -> tuple[PlannedPool, ...]:

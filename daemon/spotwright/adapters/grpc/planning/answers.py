@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import grpc
+from google.protobuf import wrappers_pb2
 from google.protobuf.message import DecodeError, Message
 
 from spotwright.adapters.grpc.errors import make_status, status_of
@@ -32,16 +33,20 @@ from spotwright.adapters.grpc.messages.prediction import (
     row_to_proto,
 )
 from spotwright.adapters.grpc.messages.scalars import time_to_proto
+from spotwright.adapters.grpc.messages.steering import Replanned, question_of, reply_text
 from spotwright.adapters.grpc.planning.replies import failed, responded
 from spotwright.domain.catalog import Snapshot
 from spotwright.domain.errors import BadInputError, SpotwrightError
 from spotwright.domain.hardware import Cloud
 from spotwright.domain.questions import JobDocument, NoFleet, PlannedFleet
+from spotwright.domain.steering_question import SteeringQuestion
 from spotwright.usecases.planner_port import Planner
 from spotwright.usecases.ports import OfferSource
 from spotwright.v1 import catalog_pb2, planner_pb2
 
 _log = logging.getLogger(__name__)
+
+Replan = Callable[[SteeringQuestion], Replanned]
 
 
 class ServedCatalog(OfferSource, Protocol):
@@ -61,8 +66,11 @@ class Answers:
         *,
         catalog_of: Callable[[Cloud], ServedCatalog],
         tfvars_of: Callable[[JobDocument, PlannedFleet], str],
+        replanned: Replan | None = None,
     ) -> None:
+        """Answer with a planner; without `replanned`, nothing is said about running jobs."""
         self._planner, self._catalog_of, self._tfvars_of = planner, catalog_of, tfvars_of
+        self._replanned = replanned
 
     def reply(self, method: str, request: bytes) -> bytes:
         """Answer the request of a method by its name, such as Predict; never raises."""
@@ -121,6 +129,12 @@ class Answers:
         """Render the Terraform variables of a plan that was kept, with its job."""
         text = self._tfvars_of(job_from_proto(kept.job), planned_from_proto(kept.plan))
         return planner_pb2.RenderTfvarsResponse(tfvars_json=text)
+
+    def steer_job(self, request: wrappers_pb2.StringValue) -> wrappers_pb2.StringValue:
+        """Decide what a running job does next."""
+        assert self._replanned is not None
+        found = self._replanned(question_of(request.value))
+        return wrappers_pb2.StringValue(value=reply_text(found))
 
     def get_catalog(self, request: catalog_pb2.GetCatalogRequest) -> catalog_pb2.GetCatalogResponse:
         """Tell what a catalog was made from."""
@@ -184,6 +198,7 @@ METHODS: Mapping[str, tuple[type[Message], Callable[[Answers, Any], Message]]] =
     "CompareFleets": (planner_pb2.CompareFleetsRequest, Answers.compare_fleets),
     "CreatePlan": (planner_pb2.CreatePlanRequest, Answers.create_plan),
     "RenderTfvars": (planner_pb2.GetPlanResponse, Answers.render_tfvars),
+    "SteerJob": (wrappers_pb2.StringValue, Answers.steer_job),
     "GetCatalog": (catalog_pb2.GetCatalogRequest, Answers.get_catalog),
     "ListOffers": (catalog_pb2.ListOffersRequest, Answers.list_offers),
     "ListInstanceTypes": (catalog_pb2.ListInstanceTypesRequest, Answers.list_instance_types),

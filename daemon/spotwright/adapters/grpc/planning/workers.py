@@ -11,6 +11,7 @@ from spotwright.adapters.grpc.planning.replies import response_of
 from spotwright.domain.errors import BadInputError
 
 QUICK, SEARCH = "quick", "search"  # what is answered at once, and what may take long
+STEER = "steer"  # what running jobs wait for, which no search of a person may delay
 _QUICK_TIME_S = 20.0  # after which what should be quick is ended
 _QUICK_WAIT_S = 10.0  # for a process; half of the above, so that what is ended has run for long
 _MARGIN_S = 0.5  # in which an answer is kept and travels, before its caller gives up

@@ -1,0 +1,101 @@
+"""Questions about running jobs on their way to a process that decides, and its replies.
+
+They stay within one daemon, so they are no part of the wire contract: JSON, and plans as messages.
+"""
+
+import base64
+import json
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from spotwright.adapters.grpc.messages.plan import STATUSES, planned_to_proto
+from spotwright.adapters.grpc.messages.scalars import time_to_proto
+from spotwright.domain.job import Target, TargetKind
+from spotwright.domain.job_run import PlanRecord
+from spotwright.domain.questions import JobDocument
+from spotwright.domain.steering_question import Replanned, SteeringAnswer, SteeringQuestion
+from spotwright.usecases.steering_json import (
+    facts_document,
+    facts_of,
+    now_document,
+    now_of,
+    steering_document,
+    steering_of,
+    text_of,
+)
+from spotwright.v1 import planner_pb2
+
+__all__ = ["Replanned", "answer_of", "question_of", "question_text", "reply_text"]
+
+
+def question_text(question: SteeringQuestion) -> str:
+    """Return a question as it is sent."""
+    target = question.target
+    return text_of(
+        {
+            "job": asdict(question.job),
+            "now": now_document(question.now),
+            "target": None if target is None else [target.kind, target.value],
+            "deadline_s": question.deadline_s,
+            "planned_s": question.planned_s,
+            "forced": question.forced,
+            "plan_id": question.plan_id,
+        }
+    )
+
+
+def question_of(text: str) -> SteeringQuestion:
+    """Read a question."""
+    values = json.loads(text)
+    target = values["target"]
+    known: dict[str, Any] = {
+        "job": JobDocument(**values["job"]),
+        "now": now_of(values["now"]),
+        "target": None if target is None else Target(kind=TargetKind(target[0]), value=target[1]),
+    }
+    return SteeringQuestion(**{**values, **known})
+
+
+def reply_text(found: Replanned) -> str:
+    """Return a decision as it is sent."""
+    plan = None
+    if found.planned is not None:
+        plan = base64.b64encode(planned_to_proto(found.planned).SerializeToString()).decode()
+    return text_of(
+        {
+            "steering": steering_document(found.steering),
+            "facts": facts_document(found.facts),
+            "fleet_text": found.fleet_text,
+            "plan": plan,
+        }
+    )
+
+
+def answer_of(text: str, job: JobDocument, *, now: datetime) -> SteeringAnswer:
+    """Read a decision about a job; its plan is ready to be kept."""
+    values = json.loads(text)
+    plan = values["plan"]
+    return SteeringAnswer(
+        steering=steering_of(values["steering"]),
+        facts=facts_of(values["facts"]),
+        fleet_text=values["fleet_text"],
+        plan=None if plan is None else _record(base64.b64decode(plan), job, now),
+    )
+
+
+def _record(document: bytes, job: JobDocument, now: datetime) -> PlanRecord:
+    plan = planner_pb2.Plan.FromString(document)
+    plan.create_time.CopyFrom(time_to_proto(now))
+    return PlanRecord(
+        plan_id=plan.plan_id,
+        job_name=plan.job_name,
+        create_time=now,
+        status=STATUSES.from_proto(plan.status),
+        cost_usd=plan.cost_usd,
+        duration_s=plan.prediction.duration_s.mid,
+        document=plan.SerializeToString(),
+        job_text=job.text,
+        job_path=job.name,
+        model=job.model or "",
+    )

@@ -1,0 +1,1 @@
+"""Tells others over HTTP what is decided about jobs."""

@@ -1,0 +1,97 @@
+"""How far the plan of a steered job was carried out, and what is to be done next.
+
+    written   the variables of the plan are on disk
+    started   its apply was begun: kept before Terraform runs
+    applied   its apply ended well
+
+A controller that finds an apply that was begun and did not end runs it again: Terraform changes
+nothing that is as it should be. One that failed is run again after a pause, longer each time.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+from enum import StrEnum
+
+from spotwright.domain.job_run import JobRun, NewEvent, Steer
+from spotwright.usecases.steering_notes import Carried
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 10.0, 1800.0
+
+
+class Doing(StrEnum):
+    """What is to be done about a plan."""
+
+    NOTHING = "nothing"
+    WRITE = "write"
+    APPLY = "apply"
+
+
+def to_do(job: JobRun, carried: Carried, *, now: datetime) -> Doing:
+    """Return what is to be done about the plan of a job."""
+    if job.state.has_ended or now.timestamp() < carried.retry_unix_s:
+        return Doing.NOTHING
+    if job.course.steer is Steer.WRITE and carried.written_plan_id != job.plan_id:
+        return Doing.WRITE
+    if job.course.steer is Steer.APPLY and carried.applied_plan_id != job.plan_id:
+        return Doing.APPLY
+    return Doing.NOTHING
+
+
+def written(carried: Carried, plan_id: str, path: str, now: datetime) -> tuple[Carried, NewEvent]:
+    """Return what is remembered after variables were written, and the event."""
+    event = NewEvent(
+        time=now,
+        kind="fleet-written",
+        text=f"the variables of plan {plan_id} are in {path}",
+        facts={"plan_id": plan_id, "path": path},
+    )
+    return replace(carried, written_plan_id=plan_id, failure_count=0, retry_unix_s=0.0), event
+
+
+def started(carried: Carried, plan_id: str, now: datetime) -> tuple[Carried, NewEvent]:
+    """Return what is remembered before an apply, and the event."""
+    again = carried.started_plan_id == plan_id
+    event = NewEvent(
+        time=now,
+        kind="apply-resumed" if again else "apply-started",
+        text=f"Terraform {'goes on with' if again else 'applies'} plan {plan_id}",
+        facts={"plan_id": plan_id},
+    )
+    return replace(carried, started_plan_id=plan_id), event
+
+
+def applied(carried: Carried, plan_id: str, now: datetime) -> tuple[Carried, NewEvent]:
+    """Return what is remembered after an apply, and the event."""
+    event = NewEvent(
+        time=now,
+        kind="applied",
+        text=f"the fleet of plan {plan_id} is asked for",
+        facts={"plan_id": plan_id},
+    )
+    done = replace(
+        carried,
+        written_plan_id=plan_id,
+        applied_plan_id=plan_id,
+        failure_count=0,
+        retry_unix_s=0.0,
+    )
+    return done, event
+
+
+def failed(
+    carried: Carried, plan_id: str, problem: str, *, doing: Doing, now: datetime
+) -> tuple[Carried, NewEvent]:
+    """Return what is remembered after something failed, and the event."""
+    pause_s = min(_FIRST_PAUSE_S * 2**carried.failure_count, _LONGEST_PAUSE_S)
+    event = NewEvent(
+        time=now,
+        kind=f"{doing}-failed",
+        text=f"plan {plan_id} was not carried out, next try in {pause_s:.0f} s: {problem}",
+        facts={"plan_id": plan_id, "problem": problem, "retry_in_s": f"{pause_s:g}"},
+    )
+    tried = replace(
+        carried,
+        failure_count=carried.failure_count + 1,
+        retry_unix_s=now.timestamp() + pause_s,
+    )
+    return tried, event

@@ -1,0 +1,126 @@
+"""Make a decision a job's own: its plan, its course, and what the log says."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
+
+from spotwright.domain.job_run import JobRun, NewEvent
+from spotwright.domain.planned_run import PlannedRun
+from spotwright.domain.steering import Move
+from spotwright.domain.steering_question import SteeringAnswer
+from spotwright.domain.units import format_duration, format_usd
+from spotwright.usecases.look_at_fleet import Due
+from spotwright.usecases.steering_notes import SteeringNotes
+from spotwright.usecases.watch_fleet import decided
+
+
+class Settled(NamedTuple):
+    """A job after a decision."""
+
+    job: JobRun
+    notes: SteeringNotes
+    events: list[NewEvent]
+
+
+def settled(
+    job: JobRun,
+    notes: SteeringNotes,
+    due: Due,
+    answer: SteeringAnswer,
+    *,
+    planned: PlannedRun,
+    now: datetime,
+    decision_s: float,
+) -> Settled:
+    """Return a job that goes on as was decided.
+
+    Args:
+        job: as it is now.
+        notes: as they are now.
+        due: how it stood when it was asked about.
+        answer: what was decided.
+        planned: its plan so far.
+        now: the controller's clock.
+        decision_s: how long the decision took.
+    """
+    is_new = is_another_fleet(answer, planned)
+    events = list(_events(job, notes, due, answer, is_new=is_new, now=now, decision_s=decision_s))
+    known = replace(
+        notes,
+        memory=decided(notes.memory, answer.steering, due.view),
+        facts=answer.facts,
+        pending=tuple(trigger for trigger in notes.pending if trigger not in due.triggers),
+    )
+    known = replace(known, forced=known.forced and bool(known.pending))
+    if not is_new or answer.plan is None:
+        return Settled(job, known, events)
+    course = replace(
+        job.course,
+        first_plan_id=job.first_plan_id,
+        begun_fraction=due.view.done_fraction,
+        begun=due.job.progress,
+    )
+    return Settled(
+        replace(job, plan_id=answer.plan.plan_id, course=course, update_time=now), known, events
+    )
+
+
+def is_another_fleet(answer: SteeringAnswer, planned: PlannedRun) -> bool:
+    """Tell whether what was decided is not what is asked for already."""
+    steering = answer.steering
+    if answer.plan is None:
+        return False
+    asked, servers = dict(planned.workers), dict(planned.servers)
+    return (dict(steering.workers), dict(steering.servers)) != (asked, servers)
+
+
+def _events(
+    job: JobRun,
+    notes: SteeringNotes,
+    due: Due,
+    answer: SteeringAnswer,
+    *,
+    is_new: bool,
+    now: datetime,
+    decision_s: float,
+) -> Iterator[NewEvent]:
+    move, before = answer.steering.move, notes.memory.move
+    facts = _facts(due, answer, decision_s)
+    told = _told(answer)
+    if move is Move.GIVE_UP and before is not Move.GIVE_UP:
+        yield NewEvent(time=now, kind="goal-out-of-reach", text=told, facts=facts)
+    if is_new and answer.plan is not None:
+        plans = {"plan_id": answer.plan.plan_id, "from_plan_id": job.plan_id}
+        yield NewEvent(time=now, kind="replanned", text=told, facts=facts | plans)
+    elif move is Move.WAIT and before is not Move.WAIT:
+        yield NewEvent(time=now, kind="waiting", text=answer.steering.reason, facts=facts)
+    elif move is Move.KEEP and before not in (Move.KEEP, None):
+        yield NewEvent(time=now, kind="kept", text=answer.steering.reason, facts=facts)
+
+
+def _told(answer: SteeringAnswer) -> str:
+    steering = answer.steering
+    words = [steering.reason]
+    if answer.fleet_text:
+        words.insert(0, answer.fleet_text)
+    if steering.finish_s is not None and steering.cost_usd is not None:
+        after, cost = format_duration(steering.finish_s), format_usd(steering.cost_usd)
+        words.append(f"done after {after} for {cost}")
+    return ": ".join(words[:2]) + "".join(f"; {word}" for word in words[2:])
+
+
+def _facts(due: Due, answer: SteeringAnswer, decision_s: float) -> dict[str, str]:
+    steering = answer.steering
+    facts = {
+        "move": str(steering.move),
+        "reason": steering.reason,
+        "fleet": answer.fleet_text,
+        "triggers": ", ".join(due.triggers),
+        "decision_s": f"{decision_s:.3f}",
+    }
+    for name in ("finish_s", "cost_usd"):
+        value = getattr(steering, name)
+        if value is not None:
+            facts[name] = f"{value:.6g}"
+    return facts

@@ -1,0 +1,76 @@
+"""What the controller of a steered job remembers, so that the next one goes on with it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from spotwright.domain.offer import Pool
+from spotwright.domain.steering import Trigger
+from spotwright.domain.steering_question import JobFacts
+from spotwright.usecases.steering_json import (
+    facts_document,
+    facts_of,
+    memory_document,
+    memory_of,
+    text_of,
+)
+from spotwright.usecases.watch_fleet import SteeringMemory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """How far a plan was carried out."""
+
+    written_plan_id: str = ""  # whose variables are on disk
+    started_plan_id: str = ""  # whose apply was begun
+    applied_plan_id: str = ""  # whose apply ended well
+    failure_count: int = 0  # of this plan, one after the other
+    retry_unix_s: float = 0.0  # not before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteeringNotes:
+    """All that is remembered."""
+
+    memory: SteeringMemory = field(default_factory=SteeringMemory)
+    facts: JobFacts | None = None  # None: nothing was decided yet
+    pending: tuple[Trigger, ...] = ()  # what asks for a decision that was not made yet
+    forced: bool = False  # and cannot wait until it pays
+    leaving_until: Mapping[str, float] = field(default_factory=dict)  # node, seconds since 1970
+    interval_s: float | None = None  # between checkpoints, as training was told last
+    carried: Carried = field(default_factory=Carried)
+    prices_usd_per_hour: Mapping[Pool, float] = field(default_factory=dict)  # of pools it had
+
+
+def notes_text(notes: SteeringNotes) -> str:
+    """Return notes as they are kept with a job."""
+    return text_of(
+        {
+            "memory": memory_document(notes.memory),
+            "facts": None if notes.facts is None else facts_document(notes.facts),
+            "pending": list(notes.pending),
+            "forced": notes.forced,
+            "leaving_until": dict(notes.leaving_until),
+            "interval_s": notes.interval_s,
+            "carried": asdict(notes.carried),
+            "prices": {str(pool): usd for pool, usd in notes.prices_usd_per_hour.items()},
+        }
+    )
+
+
+def notes_of(text: str) -> SteeringNotes:
+    """Read notes back; of a job without any they are new."""
+    if not text:
+        return SteeringNotes()
+    values = json.loads(text)
+    facts = values["facts"]
+    return SteeringNotes(
+        memory=memory_of(values["memory"]),
+        facts=None if facts is None else facts_of(facts),
+        pending=tuple(map(Trigger, values["pending"])),
+        forced=values["forced"],
+        leaving_until=values["leaving_until"],
+        interval_s=values["interval_s"],
+        carried=Carried(**values["carried"]),
+        prices_usd_per_hour={Pool.parse(name): usd for name, usd in values["prices"].items()},
+    )

@@ -1,0 +1,54 @@
+"""What steering jobs needs from outside."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+from spotwright.domain.job_run import NewEvent, PlanRecord
+from spotwright.domain.steering_question import SteeringAnswer, SteeringQuestion
+
+
+class Decider(Protocol):
+    """Decides, which takes a processor for a while."""
+
+    async def decide(self, question: SteeringQuestion) -> SteeringAnswer:
+        """Return what a running job does next, or raise SpotwrightError."""
+
+    async def variables(self, plan: PlanRecord) -> str:
+        """Return the Terraform variables of a plan, or raise SpotwrightError."""
+
+
+class Fleets(Protocol):
+    """Where fleets of jobs are rented; both may take long."""
+
+    def write(self, job_id: str, variables: str) -> str:
+        """Write the variables of a job's fleet, whole or not at all; return where.
+
+        Raises:
+            SpotwrightError: it cannot be written.
+        """
+
+    def apply(self, job_id: str, variables: str) -> None:
+        """Rent what the variables say; to do so again changes nothing.
+
+        Raises:
+            SpotwrightError: it failed, perhaps half-way.
+        """
+
+
+class Advice(Protocol):
+    """Tells training, through agents, about checkpoints."""
+
+    def checkpoint(
+        self, agent_ids: Collection[str], *, interval_s: float | None, seconds_left: float | None
+    ) -> None:
+        """Have agents tell training when to save its state."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlets:
+    """Where decisions go; None: nowhere."""
+
+    fleets: Fleets | None = None
+    advice: Advice | None = None
+    tell: Callable[[str, NewEvent], None] | None = None  # what is logged about steered jobs

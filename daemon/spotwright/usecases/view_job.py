@@ -1,0 +1,178 @@
+"""See a running job's fleet in what its agents have sent.
+
+A host is what EC2 calls an instance, however many agents run on it. It is there until all of them
+have been silent for 30 s, by the daemon's clock and while the daemon itself has listened for that
+long. What a plan does not ask for is not part of the fleet: such hosts are on their way out.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from spotwright.domain.job_run import JobRun
+from spotwright.domain.offer import Market, Pool
+from spotwright.domain.planned_run import PlannedRun
+from spotwright.domain.steering import JobView, NodeState, NodeView
+from spotwright.domain.telemetry import AgentRecord
+from spotwright.usecases.follow_job import SILENT_AFTER_S
+
+_STARTS_S = 60.0  # that a host which is seen needs until it trains
+_OVERDUE_S = 60.0  # that a host may live on after the time it was to go
+_SILENT = timedelta(seconds=SILENT_AFTER_S)
+_MARKETS = {str(market): market for market in Market}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """One instance and the agents on it."""
+
+    node_id: str
+    pool: Pool
+    agents: tuple[AgentRecord, ...]
+
+
+class Seen(NamedTuple):
+    """A fleet as it is seen."""
+
+    view: JobView
+    hosts: tuple[Host, ...]  # that are there, and paid for
+    leaving_until: dict[str, float]  # when nodes are to go, seconds since 1970
+
+
+def view_job(
+    job: JobRun,
+    planned: PlannedRun,
+    agents: Iterable[AgentRecord],
+    *,
+    now: datetime,
+    up_since: datetime,
+    leaving_until: Mapping[str, float],
+    pace_factor: float | None = None,
+) -> Seen:
+    """Return what is seen of a job that has started.
+
+    Args:
+        job: as it stands.
+        planned: its current plan.
+        agents: all that work for it.
+        now: the daemon's clock.
+        up_since: when the daemon began to listen.
+        leaving_until: from the look before.
+        pace_factor: measured speed over the planned one.
+    """
+    time_s = max(0.0, (now - (job.start_time or now)).total_seconds())
+    hosts = hosts_of(agents, now=now, up_since=up_since)
+    until = _leaving_until(hosts, leaving_until, now)
+    steps_are_told = any(agent.latest_step for host in hosts for agent in host.agents)
+    nodes = [
+        NodeView(
+            node_id=host.node_id,
+            pool=host.pool,
+            state=_state(host, until, steps_are_told=steps_are_told),
+            ready_s=time_s + _STARTS_S,
+        )
+        for host in hosts
+    ]
+    view = JobView(
+        time_s=time_s,
+        done_fraction=job.progress_fraction or job.course.begun_fraction,
+        spent_usd=job.course.spent_usd or 0.0,
+        nodes=tuple(_asked_for(nodes, planned.workers)),
+        asked=planned.workers,
+        servers=planned.servers,
+        prices_usd_per_hour=planned.prices_usd_per_hour,
+        pace_factor=pace_factor,
+    )
+    return Seen(view, hosts, until)
+
+
+def hosts_of(
+    agents: Iterable[AgentRecord], *, now: datetime, up_since: datetime
+) -> tuple[Host, ...]:
+    """Return the hosts that are there, by name."""
+    found: dict[str, list[AgentRecord]] = {}
+    for agent in agents:
+        found.setdefault(agent.facts.instance_id or agent.facts.agent_id, []).append(agent)
+    hosts = []
+    for node_id, mine in sorted(found.items()):
+        pool = _pool(mine)
+        if pool is not None and any(_is_there(agent, now, up_since) for agent in mine):
+            hosts.append(Host(node_id=node_id, pool=pool, agents=tuple(mine)))
+    return tuple(hosts)
+
+
+def usd_per_hour(
+    hosts: Sequence[Host], planned: PlannedRun, prices: Mapping[Pool, float]
+) -> float | None:
+    """Return the rent of what is there; of a fleet that is not seen, that of the plan.
+
+    Args:
+        hosts: that are there.
+        planned: the current plan; its servers are taken to be there.
+        prices: of one node, of all pools that this job had.
+    """
+    if not hosts or not prices:
+        return planned.rent_usd_per_hour
+    servers = sum(prices.get(pool, 0.0) * count for pool, count in planned.servers.items())
+    own = [host.pool for host in hosts if host.pool not in planned.servers]
+    return servers + sum(prices.get(pool, 0.0) for pool in own)
+
+
+def _pool(agents: Sequence[AgentRecord]) -> Pool | None:
+    """Return the pool of a host; None where its agents do not tell."""
+    for agent in agents:
+        facts = agent.facts
+        market = _MARKETS.get(facts.market)
+        if facts.instance_type and facts.zone and market is not None:
+            return Pool(facts.instance_type, facts.zone, market)
+    return None
+
+
+def _is_there(agent: AgentRecord, now: datetime, up_since: datetime) -> bool:
+    if agent.last_seen is None:
+        return bool(agent.session_id)
+    return now - max(agent.last_seen, up_since) <= _SILENT
+
+
+def _leaving_until(
+    hosts: Iterable[Host], before: Mapping[str, float], now: datetime
+) -> dict[str, float]:
+    """Return when hosts are to go.
+
+    A notice that is gone before its time was taken back; after it, it has run out.
+    """
+    found, now_s = {}, now.timestamp()
+    for host in hosts:
+        notices = [agent.notice for agent in host.agents if agent.notice is not None]
+        deadlines = [n.deadline for n in notices if n.kind == "interruption" and n.deadline]
+        told_s = before.get(host.node_id)
+        if deadlines:
+            found[host.node_id] = min(deadlines).timestamp()
+        elif told_s is not None and told_s <= now_s < told_s + _OVERDUE_S:
+            found[host.node_id] = told_s
+    return found
+
+
+def _state(host: Host, until: Mapping[str, float], *, steps_are_told: bool) -> NodeState:
+    kinds = {agent.notice.kind for agent in host.agents if agent.notice is not None}
+    if "interruption" in kinds or host.node_id in until:
+        return NodeState.LEAVING
+    if "hint" in kinds:
+        return NodeState.HINTED
+    if steps_are_told and not any(agent.latest_step for agent in host.agents):
+        return NodeState.STARTING
+    return NodeState.TRAINING
+
+
+def _asked_for(nodes: Iterable[NodeView], asked: Mapping[Pool, int]) -> Iterable[NodeView]:
+    """Return those that leave, and of the others no more than are asked for."""
+    counts: Counter[Pool] = Counter()
+    for node in sorted(nodes, key=lambda node: node.state is NodeState.STARTING):
+        if node.state is NodeState.LEAVING:
+            if node.pool in asked:
+                yield node
+        elif counts[node.pool] < asked.get(node.pool, 0):
+            counts[node.pool] += 1
+            yield node
