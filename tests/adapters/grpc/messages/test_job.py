@@ -86,6 +86,8 @@ def test_a_report_comes_back_as_it_was() -> None:
 def test_what_a_plan_promises_is_read_from_its_document() -> None:
     planned = read_planned_run(plan_message().SerializeToString())
 
+    worker = Pool("g5.xlarge", "use1-az4", Market.SPOT)
+    server = Pool("m5.xlarge", "use1-az4", Market.ON_DEMAND)
     assert planned.step_s == pytest.approx(3.6)
     assert replace(planned, step_s=3.6) == PlannedRun(
         target=Target(kind=TargetKind.SAMPLES, value=100_000.0),
@@ -121,6 +123,9 @@ def test_what_a_plan_promises_is_read_from_its_document() -> None:
                 price_usd_per_hour=0.6,
             ),
         ),
+        workers={worker: 3},
+        servers={server: 1},
+        prices_usd_per_hour={worker: 1.0, server: 0.6},
         duration_interval_s=Interval(3000.0, 3600.0, 4200.0),
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from spotwright.adapters.grpc.messages.plan import STATUSES, planned_to_proto
 from spotwright.adapters.grpc.messages.scalars import time_to_proto
+from spotwright.domain.errors import BadInputError
 from spotwright.domain.job import Target, TargetKind
 from spotwright.domain.job_run import PlanRecord
 from spotwright.domain.questions import JobDocument
@@ -46,15 +47,22 @@ def question_text(question: SteeringQuestion) -> str:
 
 
 def question_of(text: str) -> SteeringQuestion:
-    """Read a question."""
-    values = json.loads(text)
-    target = values["target"]
-    known: dict[str, Any] = {
-        "job": JobDocument(**values["job"]),
-        "now": now_of(values["now"]),
-        "target": None if target is None else Target(kind=TargetKind(target[0]), value=target[1]),
-    }
-    return SteeringQuestion(**{**values, **known})
+    """Read a question.
+
+    Raises:
+        BadInputError: it is none.
+    """
+    try:
+        values = json.loads(text)
+        target = values["target"]
+        known: dict[str, Any] = {
+            "job": JobDocument(**values["job"]),
+            "now": now_of(values["now"]),
+            "target": target and Target(kind=TargetKind(target[0]), value=target[1]),
+        }
+        return SteeringQuestion(**{**values, **known})
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise BadInputError(f"this is no question about steering: {error}") from error
 
 
 def reply_text(found: Replanned) -> str:
