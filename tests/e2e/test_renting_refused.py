@@ -71,6 +71,17 @@ def test_no_plan_and_no_lost_state_leaves_nodes_that_nobody_knows(
         assert (refused.returncode, refused.stdout) == (2, "")
         assert words in refused.stderr
 
+    configuration, outputs = (folder / "main.tf"), (folder / "outputs.tf")
+    whole = configuration.read_text()
+    configuration.write_text(whole.partition("module ")[0])
+    outputs.rename(tmp_path / "outputs.tf")
+    emptied = spotwright("apply", job, "--dir", folder, "--auto-approve", environment=env)
+    assert (emptied.returncode, emptied.stdout) == (2, "")
+    assert "makes nothing for worker-" in emptied.stderr
+    assert rented(moto) == nodes
+    configuration.write_text(whole)
+    (tmp_path / "outputs.tf").rename(outputs)
+
     twin = spotwright("apply", job, "--dir", tmp_path / "twin", environment=env)
     assert (twin.returncode, twin.stdout) == (2, "")
     assert f"{sum(nodes.values())} nodes of a fleet 'resnet50' run in us-east-1" in twin.stderr

@@ -3,17 +3,17 @@
 import json
 import shlex
 import shutil
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from spotwright.adapters.terraform.changes import ResourceChange
 from spotwright.adapters.terraform.driver import Terraform
 from spotwright.adapters.terraform.fleet_folder import FleetFolder, Work
 from spotwright.adapters.terraform.read_variables import read_wanted_fleet
 from spotwright.cli.apply import AskedApply
+from spotwright.cli.apply_guards import is_made, refuse_foreign_root, refuse_other_fleet
 from spotwright.cli.apply_view import Renting, print_renting, renting_json
 from spotwright.cli.approval import ask_approval
 from spotwright.cli.fleet_text import rented_text
@@ -46,12 +46,12 @@ def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
         if before != last:  # not all that the file says is there
             answer = _planned(planner, job, asked, before)
         after = _stage(planner.render_tfvars(answer.plan_id), work, folder, before)
-        _refuse_other_fleet(asked.folder, last, before, after)
+        refuse_other_fleet(asked.folder, last, before, after)
         _prepare(folder, after, asked)
         _init(terraform, after, is_new=not resources)
         note("Terraform looks at what there is ...")
         planned = terraform.plan(work.plan_file, variables=work.variables_file)
-        _refuse_foreign_root(asked.folder, resources, after, planned.changes)
+        refuse_foreign_root(asked.folder, resources, after, planned.changes)
         pools = {p.pool for fleet in (before, after) if fleet is not None for p in fleet.pools}
         renting = Renting(
             before=before,
@@ -81,7 +81,7 @@ def _rented(
         if resources:
             note(f"{folder} rents something, and its variables are not there to tell how much")
         return None
-    pools = tuple(pool for pool in last.pools if _is_made(pool.key, resources))
+    pools = tuple(pool for pool in last.pools if is_made(pool.key, resources))
     if pools or (resources and last.functions is not None):
         return replace(last, pools=pools)
     note(
@@ -89,16 +89,6 @@ def _rented(
         "state that they were rented with, or you rent them twice"
     )
     return None
-
-
-def _is_made(pool_key: str, addresses: Iterable[str]) -> bool:
-    """Tell whether a group of that pool, or an instance (POOL/0), is among addresses."""
-    kinds = ("aws_autoscaling_group.", "aws_instance.")
-    nodes = (f'["{pool_key}"]', f'["{pool_key}/')
-    return any(
-        any(kind in address for kind in kinds) and any(node in address for node in nodes)
-        for address in addresses
-    )
 
 
 def _planned(
@@ -134,26 +124,6 @@ def _stage(
     return read_wanted_fleet(work.variables_file)
 
 
-def _refuse_other_fleet(
-    folder: Path, last: WantedFleet | None, before: WantedFleet | None, after: WantedFleet
-) -> None:
-    """Raise BadInputError where the plan would orphan a fleet, or take its folder."""
-    held = [("fleet", last.name, after.name)] if last else []
-    if before is not None:
-        held.append(("region", before.region, after.region))
-        held.append(("a fleet of", _kind(before), _kind(after)))
-    for what, was, becomes in held:
-        if was != becomes:
-            raise BadInputError(
-                f"{folder} is for {what} {was!r}, and this plan is for {what} {becomes!r}: choose "
-                "another folder with --dir, or `spotwright destroy` what is rented first"
-            )
-
-
-def _kind(fleet: WantedFleet) -> str:
-    return "instances" if fleet.functions is None else "functions"
-
-
 def _same_nodes(one: Path, other: Path) -> bool:
     first, second = (json.loads(path.read_text(encoding="utf-8")) for path in (one, other))
     return all(first.get(part) == second.get(part) for part in ("pools", "functions"))
@@ -185,25 +155,6 @@ def _running_count(fleet: WantedFleet) -> int:
 
     rented = AwsRentedFleets(fleet.region, clock=lambda: datetime.now(UTC))
     return len(rented.granted(fleet.name).nodes)
-
-
-def _refuse_foreign_root(
-    folder: Path,
-    resources: Collection[str],
-    after: WantedFleet,
-    changes: Iterable[ResourceChange],
-) -> None:
-    """Raise BadInputError where the folder's configuration does not rent what is planned."""
-    made = {*resources, *(change.address for change in changes)}
-    ignored = [pool.key for pool in after.pools if not _is_made(pool.key, made)]
-    if after.functions and not any("aws_lambda_function." in address for address in made):
-        ignored.append("functions")
-    if ignored:
-        raise BadInputError(
-            f"the configuration in {folder} makes nothing for {', '.join(ignored)}: it has to call "
-            "Spotwright's module with these variables; choose an empty folder with --dir, or see "
-            "docs/terraform.md"
-        )
 
 
 def _apply(terraform: Terraform, folder: FleetFolder, work: Work, *, is_changed: bool) -> None:

@@ -43,6 +43,7 @@ class ResourceChange:
     key: str | None  # of for_each, or the number of count
     action: Action
     reason: str = ""  # why it is replaced
+    is_leftover: bool = False  # what a replacement could not remove; the one in force stays
 
 
 class PlanEvents:
@@ -99,6 +100,8 @@ class PlanEvents:
             )
         resource = change["resource"]
         key = resource["resource_key"]
+        # Terraform says why the configuration has something no more, and of leftovers nothing.
+        is_leftover = told == "delete" and "reason" not in change
         self._changes.append(
             ResourceChange(
                 address=resource["addr"],
@@ -106,6 +109,7 @@ class PlanEvents:
                 key=None if key is None else str(key),
                 action=_ACTIONS[told],
                 reason=_REASONS.get(change.get("reason", ""), ""),
+                is_leftover=is_leftover,
             )
         )
 
