@@ -56,6 +56,7 @@ def test_what_is_approved_is_rented_compared_and_given_up(
     again = spotwright("apply", job, *flags, environment=env)
     assert again.returncode == 0, again.stderr
     assert "nothing to change" in again.stdout
+    assert "somebody else" not in again.stdout
 
     compared = spotwright("reconcile", *flags, "--json", environment=env)
     told = json.loads(compared.stdout)

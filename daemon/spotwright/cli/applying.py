@@ -58,7 +58,7 @@ def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
             after=after,
             prices=catalog_prices(pools, planner.catalog(Cloud.AWS), region=after.region),
             changes=planned.changes,
-            drifted=planned.drifted,
+            gone=planned.gone,
         )
         if not asked.as_json:
             print_renting(renting)

@@ -91,3 +91,15 @@ def test_lines_that_are_no_events_are_what_went_wrong() -> None:
 
     assert events.errors.startswith("Error: Failed to load")
     assert events.changes == ()
+
+
+@pytest.mark.parametrize(("action", "gone"), [("update", ()), ("delete", ("aws_a.this",))])
+def test_what_differs_from_the_state_is_told_only_if_it_is_gone(
+    action: str, gone: tuple[str, ...]
+) -> None:
+    events = PlanEvents(say=lambda _: None)
+    change = {"resource": {"addr": "aws_a.this"}, "action": action}
+
+    events.take(json.dumps({"type": "resource_drift", "change": change}))
+
+    assert (events.gone, events.errors) == (gone, "")

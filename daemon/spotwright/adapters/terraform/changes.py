@@ -52,7 +52,7 @@ class PlanEvents:
     def __init__(self, say: Callable[[str], None]) -> None:
         """Say what takes long, and warnings, as they come."""
         self._say = say
-        self._drifted: set[str] = set()
+        self._gone: set[str] = set()
         self._changes: list[ResourceChange] = []
         self._errors: list[str] = []
 
@@ -62,9 +62,9 @@ class PlanEvents:
         return tuple(sorted(self._changes, key=lambda change: change.address))
 
     @property
-    def drifted(self) -> tuple[str, ...]:
-        """What somebody else changed since Terraform last looked, by address."""
-        return tuple(sorted(self._drifted))
+    def gone(self) -> tuple[str, ...]:
+        """What somebody else removed since Terraform last looked, by address."""
+        return tuple(sorted(self._gone))
 
     @property
     def errors(self) -> str:
@@ -84,9 +84,14 @@ class PlanEvents:
         elif kind == "diagnostic":
             self._take_diagnostic(event["diagnostic"])
         elif kind == "resource_drift":
-            self._drifted.add(event["change"]["resource"]["addr"])
+            self._take_drift(event["change"])
         elif kind in _SLOW:
             self._say(event["@message"])
+
+    def _take_drift(self, change: Mapping[str, Any]) -> None:
+        """Keep what is gone; of the rest, most is what AWS itself fills in after an apply."""
+        if change["action"] == "delete":
+            self._gone.add(change["resource"]["addr"])
 
     def _take_change(self, change: Mapping[str, Any]) -> None:
         told = change["action"]

@@ -39,7 +39,7 @@ class Planned:
 
     is_changed: bool  # also where only outputs change
     changes: tuple[ResourceChange, ...]  # by address
-    drifted: tuple[str, ...]  # addresses of what somebody else changed
+    gone: tuple[str, ...]  # addresses of what somebody else removed
 
 
 class Terraform:
@@ -109,7 +109,7 @@ class Terraform:
         if ended.exit_code != _CHANGES:
             self._check("plan", ended, events.errors)
         is_changed = ended.exit_code == _CHANGES
-        return Planned(is_changed=is_changed, changes=events.changes, drifted=events.drifted)
+        return Planned(is_changed=is_changed, changes=events.changes, gone=events.gone)
 
     def apply(self, plan_file: Path) -> None:
         """Do what a saved plan says, and nothing else.
