@@ -1,8 +1,6 @@
 """What `apply` does: plan the fleet, plan by Terraform, ask, and apply that plan."""
 
-import json
 import shlex
-import shutil
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,6 +10,7 @@ from pathlib import Path
 from spotwright.adapters.terraform.driver import Terraform
 from spotwright.adapters.terraform.fleet_folder import FleetFolder, Work
 from spotwright.adapters.terraform.read_variables import read_wanted_fleet
+from spotwright.adapters.terraform.variables import under_plan_in_force
 from spotwright.cli.apply import AskedApply
 from spotwright.cli.apply_guards import is_made, refuse_foreign_root, refuse_other_fleet
 from spotwright.cli.apply_view import Renting, print_renting, renting_json
@@ -45,8 +44,10 @@ def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
         before = _rented(last, resources, asked.folder)
         if before != last:  # not all that the file says is there
             answer = _planned(planner, job, asked, before)
-        after = _stage(planner.render_tfvars(answer.plan_id), work, folder, before)
+        after = _staged(planner.render_tfvars(answer.plan_id), work)
         refuse_other_fleet(asked.folder, last, before, after)
+        if before is not None:
+            _keep_plan_id(work, folder.variables_file)
         _prepare(folder, after, asked)
         _init(terraform, after, is_new=not resources)
         note("Terraform looks at what there is ...")
@@ -111,22 +112,19 @@ def _planned(
     return answer
 
 
-def _stage(
-    variables: str, work: Work, folder: FleetFolder, before: WantedFleet | None
-) -> WantedFleet:
-    """Write what Terraform plans with."""
+def _staged(variables: str, work: Work) -> WantedFleet:
+    """Write what Terraform plans with, and return what it asks for."""
     work.variables_file.write_text(variables, encoding="utf-8")
-    after = read_wanted_fleet(work.variables_file)
-    if before is None or not _same_nodes(folder.variables_file, work.variables_file):
-        return after
-    # The plan in force stays: its name is on every node, and another would change them all.
-    shutil.copyfile(folder.variables_file, work.variables_file)
     return read_wanted_fleet(work.variables_file)
 
 
-def _same_nodes(one: Path, other: Path) -> bool:
-    first, second = (json.loads(path.read_text(encoding="utf-8")) for path in (one, other))
-    return all(first.get(part) == second.get(part) for part in ("pools", "functions"))
+def _keep_plan_id(work: Work, in_force: Path) -> None:
+    """Leave nodes that do not change their tag, though another plan asks for them now."""
+    fresh = work.variables_file.read_text(encoding="utf-8")
+    kept = under_plan_in_force(fresh, in_force=in_force.read_text(encoding="utf-8"))
+    if kept != fresh:
+        staged = _staged(kept, work)
+        note(f"the same nodes as before: they stay tagged with plan {staged.plan_id}")
 
 
 def _prepare(folder: FleetFolder, fleet: WantedFleet, asked: AskedApply) -> None:
