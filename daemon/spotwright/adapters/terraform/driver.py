@@ -178,10 +178,10 @@ class Terraform:
     def _fingerprint(self) -> str:
         settings = {k: v for k, v in self._environment.items() if k.startswith("TF_")}
         said = repr((self._program, sorted(settings.items())))
-        files = [self._folder / _LOCK_FILE, self._data_folder / "modules/modules.json"]
+        files = [self._folder / _LOCK_FILE]
         files += sorted([*self._folder.rglob("*.tf"), *self._folder.rglob("*.tf.json")])
         digest = hashlib.sha256(said.encode())
         for path in files:
-            if path.is_file() and self._data_folder not in path.parents[1:]:
+            if path.is_file() and self._data_folder not in path.parents:
                 digest.update(repr((str(path), path.read_bytes())).encode())
         return digest.hexdigest()
