@@ -152,7 +152,9 @@ class Terraform:
             say=say or self._say,
             stdout=stdout,
         )
-        if ended.stop_count:
+        if ended.stop_count and not (command == "apply" and ended.exit_code == 0):
+            # An apply that ended well is done, however late somebody asked it to stop. Whatever
+            # else ended well was on the way to an apply, which nobody wants any more.
             doing = f"{self._program.name} {command}"
             raise TerraformInterruptedError(interrupted(doing, stop_count=ended.stop_count))
         return ended
