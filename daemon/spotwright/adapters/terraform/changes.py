@@ -5,6 +5,7 @@ schema, which takes longer than everything that Spotwright does itself.
 """
 
 import json
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -26,6 +27,7 @@ class Action(StrEnum):
 _ACTIONS = {action.value: action for action in Action} | {"remove": Action.FORGET}
 _NOTHING = {"noop", "read", "open", "renew", "close", "move", "import"}
 _SLOW = {"apply_progress"}  # what takes seconds says so; the rest would be a line a resource
+_MESSAGES_KEPT = 20
 _REASONS = {
     "cannot_update": "it cannot be changed in place",
     "replace_triggered_by": "something that it is made of changes",
@@ -55,6 +57,7 @@ class PlanEvents:
         self._gone: set[str] = set()
         self._changes: list[ResourceChange] = []
         self._errors: list[str] = []
+        self._messages: deque[str] = deque(maxlen=_MESSAGES_KEPT)
 
     @property
     def changes(self) -> tuple[ResourceChange, ...]:
@@ -71,6 +74,11 @@ class PlanEvents:
         """What went wrong, in the words and the form that Terraform has for people."""
         return "\n\n".join(self._errors)
 
+    @property
+    def last_words(self) -> str:
+        """What was said last: all that there is where a run ends without an error."""
+        return "\n".join(self._messages)
+
     def take(self, line: str) -> None:
         """Take one line; what is no event is Terraform's last word before it can write any."""
         try:
@@ -79,6 +87,7 @@ class PlanEvents:
         except (ValueError, KeyError, TypeError):
             self._errors.append(line)
             return
+        self._messages.append(str(event.get("@message", "")))
         if kind == "planned_change":
             self._take_change(event["change"])
         elif kind == "diagnostic":

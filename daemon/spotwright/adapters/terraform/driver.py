@@ -6,6 +6,7 @@ not pass on signals, and its `destroy` gives a flag that Terraform no longer has
 
 import hashlib
 import os
+import shlex
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -84,13 +85,21 @@ class Terraform:
         with suppress(OSError):  # no folder for it: there was nothing to have in place
             self._mark.write_text(self._fingerprint(), encoding="utf-8")
 
-    def plan(self, out: Path, *, variables: Path | None = None, destroy: bool = False) -> Planned:
+    def plan(
+        self,
+        out: Path,
+        *,
+        variables: Path | None = None,
+        destroy: bool = False,
+        lock: bool = True,
+    ) -> Planned:
         """Save in `out` what would be done, and tell it.
 
         Args:
             out: the file of the plan.
             variables: a file that comes before those of the folder.
             destroy: plan the end of everything.
+            lock: keep others from the state meanwhile; a plan that is only looked at need not.
 
         Raises:
             TerraformError: it failed; the message says what to do.
@@ -103,11 +112,12 @@ class Terraform:
             input=False,
             detailed_exitcode=IsFlagged,
             destroy=IsFlagged if destroy else None,
+            lock=None if lock else False,
             var_file=None if variables is None else os.path.abspath(variables),
             out=os.path.abspath(out),
         )
         if ended.exit_code != _CHANGES:
-            self._check("plan", ended, events.errors)
+            self._check("plan", ended, events.errors or events.last_words)
         is_changed = ended.exit_code == _CHANGES
         return Planned(is_changed=is_changed, changes=events.changes, gone=events.gone)
 
@@ -167,7 +177,18 @@ class Terraform:
             self._mark.unlink()
         refused = any(text in output for text in _REFUSALS)
         kind = TerraformRefusedError if refused else TerraformError
-        raise kind(explain(output, doing=f"{self._program.name} {command}"))
+        doing = f"{self._program.name} {command}"
+        raise kind(explain(output, doing=doing, exit_code=ended.exit_code))
+
+    @property
+    def is_initialised(self) -> bool:
+        """Tell whether `init` was run in the folder, by whomever."""
+        return self._data_folder.is_dir()
+
+    def show_command(self, plan_file: Path) -> str:
+        """Return what tells every attribute of a saved plan, to be run in any folder."""
+        words = [self._program.path, f"-chdir={self._folder}", "show", os.path.abspath(plan_file)]
+        return shlex.join(words)
 
     @property
     def _data_folder(self) -> Path:
