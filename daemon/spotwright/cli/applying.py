@@ -64,7 +64,7 @@ def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
         if not asked.as_json:
             print_renting(renting)
         if planned.changes and not asked.auto_approve:
-            note(f"`terraform show {shlex.quote(str(work.plan_file))}` tells every attribute")
+            note(f"`{terraform.show_command(work.plan_file)}` tells every attribute")
             ask_approval("Rent this?")
         _apply(terraform, folder, work, is_changed=planned.is_changed)
     if asked.as_json:

@@ -14,6 +14,6 @@ def open_terraform(
     folder: Path, *, program: str | None, config_file: Path, say: Callable[[str], None] = note
 ) -> Terraform:
     """Return Terraform in a folder, or raise TerraformError: there is none to run."""
-    found = find_program(program, environment=os.environ)
     environment = terraform_environment(os.environ, config_file=config_file)
+    found = find_program(program, environment=environment)
     return Terraform(folder, found, environment=environment, say=say)
