@@ -56,8 +56,14 @@ def test_what_is_approved_is_rented_compared_and_given_up(
     assert declined.stderr.endswith("error: nothing was changed\n")
     assert not (folder / "fleet.auto.tfvars.json").exists()
 
-    done = spotwright("apply", job, *flags, environment=env, answer="yes\n")
+    # credentials that only the folder's provider block has: what else runs cannot be asked
+    own = 'provider "aws" {\n  access_key = "testing"\n  secret_key = "testing"\n'
+    main = folder / "main.tf"
+    main.write_text(main.read_text().replace('provider "aws" {\n', own))
+    nobody = {name: value for name, value in env.items() if "ACCESS_KEY" not in name}
+    done = spotwright("apply", job, *flags, environment=nobody, answer="yes\n")
     assert done.returncode == 0, done.stderr
+    assert f"not known whether a fleet '{FLEET}' runs already" in done.stderr
     assert rented(moto) == planned(moto, told_plan(job))
     assert "Apply complete!" in done.stderr
     screen = done.stdout.splitlines()

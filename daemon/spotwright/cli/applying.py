@@ -19,7 +19,7 @@ from spotwright.cli.fleet_text import rented_text
 from spotwright.cli.planning import infeasible_answer_json
 from spotwright.cli.terminal import note, print_json
 from spotwright.cli.terraform_run import open_terraform
-from spotwright.domain.errors import BadInputError, TerraformRefusedError
+from spotwright.domain.errors import BadInputError, CredentialsError, TerraformRefusedError
 from spotwright.domain.hardware import Cloud
 from spotwright.domain.questions import JobDocument, NoFleet, PlannedFleet
 from spotwright.domain.rental import WantedFleet
@@ -149,10 +149,18 @@ def _init(terraform: Terraform, fleet: WantedFleet, *, is_new: bool) -> None:
 
 
 def _running_count(fleet: WantedFleet) -> int:
+    """Count what runs under the fleet's name, as far as the credentials of here may ask.
+
+    The folder's provider block may name others, with which Terraform goes on.
+    """
     from spotwright.adapters.aws.rented_fleets import AwsRentedFleets  # noqa: PLC0415 boto3
 
-    rented = AwsRentedFleets(fleet.region, clock=lambda: datetime.now(UTC))
-    return len(rented.granted(fleet.name).nodes)
+    try:
+        rented = AwsRentedFleets(fleet.region, clock=lambda: datetime.now(UTC))
+        return len(rented.granted(fleet.name).nodes)
+    except CredentialsError as error:
+        note(f"not known whether a fleet {fleet.name!r} runs already: {error}")
+        return 0
 
 
 def _apply(terraform: Terraform, folder: FleetFolder, work: Work, *, is_changed: bool) -> None:
