@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spotwright.adapters.terraform.changes import ResourceChange
-from spotwright.cli.terraform_run import open_terraform
+from spotwright.cli.terraform_run import is_initialised, open_terraform
 from spotwright.domain.errors import TerraformError, TerraformInterruptedError
 
 
@@ -27,6 +27,8 @@ def fleet_drift(folder: Path, *, program: str | None) -> Drift:
     Nothing is to be applied, so the state is not locked: an apply that begins meanwhile is not
     kept waiting, and one at work does not keep this one from looking. The plan is saved elsewhere.
     """
+    if not is_initialised(folder):
+        return Drift(None, f"{folder} is not initialised (`terraform init`, or `spotwright apply`)")
     with tempfile.TemporaryDirectory(prefix="spotwright-") as scratch:
         try:
             return _drift(folder, Path(scratch), program)
@@ -40,6 +42,4 @@ def _drift(folder: Path, scratch: Path, program: str | None) -> Drift:
     terraform = open_terraform(
         folder.absolute(), program=program, config_file=scratch / "terraform.rc", say=lambda _: None
     )
-    if not terraform.is_initialised:
-        return Drift(None, f"{folder} is not initialised (`terraform init`, or `spotwright apply`)")
     return Drift(terraform.plan(scratch / "plan.tfplan", lock=False).changes)

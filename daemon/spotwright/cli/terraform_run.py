@@ -4,10 +4,15 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from spotwright.adapters.terraform.driver import Terraform
+from spotwright.adapters.terraform.driver import Terraform, data_folder
 from spotwright.adapters.terraform.environment import terraform_environment
 from spotwright.adapters.terraform.program import find_program
 from spotwright.cli.terminal import note
+
+
+def is_initialised(folder: Path) -> bool:
+    """Tell whether `init` was run in a folder, by whomever."""
+    return data_folder(folder, os.environ).is_dir()
 
 
 def open_terraform(

@@ -43,6 +43,11 @@ class Planned:
     gone: tuple[str, ...]  # addresses of what somebody else removed
 
 
+def data_folder(folder: Path, environment: Mapping[str, str]) -> Path:
+    """Return where Terraform keeps what `init` fetches for a root."""
+    return folder / environment.get("TF_DATA_DIR", ".terraform")
+
+
 class Terraform:
     """The commands that Spotwright gives to Terraform in one fleet folder."""
 
@@ -180,11 +185,6 @@ class Terraform:
         doing = f"{self._program.name} {command}"
         raise kind(explain(output, doing=doing, exit_code=ended.exit_code))
 
-    @property
-    def is_initialised(self) -> bool:
-        """Tell whether `init` was run in the folder, by whomever."""
-        return self._data_folder.is_dir()
-
     def show_command(self, plan_file: Path) -> str:
         """Return what tells every attribute of a saved plan, to be run in any folder."""
         words = [self._program.path, f"-chdir={self._folder}", "show", os.path.abspath(plan_file)]
@@ -192,7 +192,7 @@ class Terraform:
 
     @property
     def _data_folder(self) -> Path:
-        return self._folder / self._environment.get("TF_DATA_DIR", ".terraform")
+        return data_folder(self._folder, self._environment)
 
     @property
     def _mark(self) -> Path:
