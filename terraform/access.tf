@@ -1,6 +1,9 @@
 # What a node may do in the account: read its own certificate, and write to the fleet's bucket and log group.
 
 locals {
+  # Apart from everybody else's: whoever may make the roles of a fleet called prod gets no hold of prod-deploy.
+  iam_path = "/spotwright/"
+
   account = "${data.aws_region.this.id}:${data.aws_caller_identity.this.account_id}"
   certificates = {
     ssm = {
@@ -55,9 +58,11 @@ locals {
 }
 
 resource "aws_iam_role" "this" {
-  name_prefix = "${substr(var.fleet_name, 0, 37)}-"
-  description = "Nodes of the Spotwright fleet ${var.fleet_name}"
-  tags        = local.fleet_tags
+  name_prefix          = "${substr(var.fleet_name, 0, 37)}-"
+  path                 = local.iam_path
+  description          = "Nodes of the Spotwright fleet ${var.fleet_name}"
+  permissions_boundary = var.permissions_boundary_arn
+  tags                 = local.fleet_tags
   assume_role_policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{
@@ -80,6 +85,7 @@ resource "aws_iam_role_policy" "this" {
 
 resource "aws_iam_instance_profile" "this" {
   name_prefix = "${var.fleet_name}-"
+  path        = local.iam_path
   role        = aws_iam_role.this.name
   tags        = local.fleet_tags
 }

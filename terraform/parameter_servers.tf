@@ -26,7 +26,7 @@ resource "aws_instance" "this" {
   metadata_options {
     http_endpoint               = "enabled"
     http_tokens                 = "required"
-    http_put_response_hop_limit = 2
+    http_put_response_hop_limit = var.metadata_hop_limit
     instance_metadata_tags      = "enabled"
   }
 

@@ -151,3 +151,24 @@ variable "create_checkpoint_bucket" {
   default     = false
   nullable    = false
 }
+
+variable "permissions_boundary_arn" {
+  description = "Managed policy that bounds whatever the nodes' role may ever be given; null: none."
+  type        = string
+  default     = null
+  validation {
+    condition     = var.permissions_boundary_arn == null || can(regex("^arn:[a-z-]+:iam::(aws|[0-9]{12}):policy/.+$", var.permissions_boundary_arn))
+    error_message = "permissions_boundary_arn must be the ARN of a managed policy, such as arn:aws:iam::123456789012:policy/boundary, or null."
+  }
+}
+
+variable "metadata_hop_limit" {
+  description = "How far from a node's metadata service may be asked: 1: by processes of the node itself, 2: also by containers with a network of their own, which then have the node's role and its certificate."
+  type        = number
+  default     = 1
+  nullable    = false
+  validation {
+    condition     = contains(range(1, 65), var.metadata_hop_limit)
+    error_message = "metadata_hop_limit must be a whole number from 1 to 64."
+  }
+}

@@ -7,6 +7,7 @@ resource "terraform_data" "terms" {
   for_each = local.workers
   input = {
     max_price_usd_per_hour = each.value.max_price_usd_per_hour
+    metadata_hop_limit     = var.metadata_hop_limit
     tags                   = local.pool_tags[each.key]
   }
 }
@@ -28,7 +29,7 @@ resource "aws_launch_template" "this" {
   metadata_options {
     http_endpoint               = "enabled"
     http_tokens                 = "required"
-    http_put_response_hop_limit = 2 # a container is one hop further
+    http_put_response_hop_limit = var.metadata_hop_limit
     instance_metadata_tags      = "enabled"
   }
 

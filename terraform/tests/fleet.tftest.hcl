@@ -53,9 +53,9 @@ run "a_fleet_with_no_settings" {
   assert {
     condition = alltrue([
       for m in concat([for t in aws_launch_template.this : t.metadata_options[0]], [for i in aws_instance.this : i.metadata_options[0]]) :
-      [m.http_tokens, m.http_put_response_hop_limit, m.instance_metadata_tags] == ["required", 2, "enabled"]
+      [m.http_tokens, m.http_put_response_hop_limit, m.instance_metadata_tags] == ["required", 1, "enabled"]
     ])
-    error_message = "The metadata service asks for a token, also of containers, and tells tags."
+    error_message = "The metadata service asks for a token, answers nobody beyond the node, and tells tags."
   }
   assert {
     condition = alltrue(concat(

@@ -140,6 +140,42 @@ run "a_node_may_read_its_own_certificate_and_use_the_fleets_bucket_and_logs" {
   }
 }
 
+run "roles_are_apart_from_others_and_bounded_if_asked" {
+  variables {
+    permissions_boundary_arn = "arn:aws:iam::123456789012:policy/boundary"
+  }
+  assert {
+    condition     = [aws_iam_role.this.path, aws_iam_instance_profile.this.path] == ["/spotwright/", "/spotwright/"]
+    error_message = "Role and profile have a path of their own."
+  }
+  assert {
+    condition     = aws_iam_role.this.permissions_boundary == "arn:aws:iam::123456789012:policy/boundary"
+    error_message = "The role has the boundary."
+  }
+}
+
+run "containers_may_ask_for_metadata_if_allowed" {
+  variables {
+    metadata_hop_limit = 2
+    pools = {
+      ps-m5-xlarge-use1-az4-on-demand = {
+        role       = "ps", instance_type = "m5.xlarge", zone_id = "use1-az4", market = "on-demand",
+        node_count = 1, max_price_usd_per_hour = "0.192", efa_interfaces = 0
+      }
+      worker-p5-48xlarge-use1-az6-spot = {
+        role       = "worker", instance_type = "p5.48xlarge", zone_id = "use1-az6", market = "spot",
+        node_count = 2, max_price_usd_per_hour = "40", efa_interfaces = 32
+      }
+    }
+  }
+  assert {
+    condition = [
+      for m in concat([for t in aws_launch_template.this : t.metadata_options[0]], [for i in aws_instance.this : i.metadata_options[0]]) : m.http_put_response_hop_limit
+    ] == [2, 2] && alltrue([for terms in terraform_data.terms : terms.input.metadata_hop_limit == 2])
+    error_message = "Workers and servers have the limit, and another one is another template."
+  }
+}
+
 run "certificates_from_secrets_manager" {
   variables {
     agent = { daemon_address = "gpu-head:7443", ca_pem = "-----BEGIN CERTIFICATE-----", package = "spotwright==0.1.0", certificate_store = "secretsmanager" }

@@ -43,6 +43,22 @@ run "a_root_volume_of_four_gib_is_refused" {
   expect_failures = [var.root_volume_gib]
 }
 
+run "a_boundary_by_name_is_refused" {
+  command = plan
+  variables {
+    permissions_boundary_arn = "boundary"
+  }
+  expect_failures = [var.permissions_boundary_arn]
+}
+
+run "metadata_that_nobody_may_ask_for_is_refused" {
+  command = plan
+  variables {
+    metadata_hop_limit = 0
+  }
+  expect_failures = [var.metadata_hop_limit]
+}
+
 run "a_tag_of_the_modules_own_is_refused" {
   command = plan
   variables {

@@ -94,9 +94,10 @@ def test_functions_are_told_and_billed_by_use(capsys: pytest.CaptureFixture[str]
     assert "29 functions of 128 MB, billed by use" in capsys.readouterr().out
 
 
-def test_what_somebody_else_changed_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = replace(renting(FLEET, FLEET), drifted=("aws_a.this",))
+def test_what_somebody_else_removed_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = replace(renting(FLEET, FLEET), gone=("aws_a.this",))
 
     print_renting(shown)
 
-    assert "changed by somebody else: aws_a.this" in capsys.readouterr().out
+    assert "removed by somebody else: aws_a.this" in capsys.readouterr().out
+    assert renting_json(shown)["gone"] == ["aws_a.this"]

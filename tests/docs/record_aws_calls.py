@@ -1,8 +1,9 @@
 """Record which AWS calls a fleet's life makes: `python -m tests.docs.record_aws_calls`.
 
 Terraform with the real provider rents, changes and gives up two fleets on an emulated account, one
-with every setting and one with functions; its log names each call. What `reconcile` and
-`certs publish` ask is seen in botocore. The result is tests/data/aws/terraform_calls.json.
+with every setting and one with functions; its log names each call, and its state what was made by
+ARN. What `reconcile` and `certs publish` ask is seen in botocore. The result is
+tests/data/aws/terraform_calls.json.
 """
 
 import json
@@ -30,6 +31,9 @@ _SERVERLESS = MODULE.parent / "tests/terraform/golden/mobilenet-serverless.tfvar
 _METHOD = re.compile(r"rpc\.method=(\w+)")
 _SERVICE = re.compile(r'rpc\.service=("[^"]+"|\w+)')
 _KIND = re.compile(r'^(?:resource|data) "(aws_\w+)"', re.MULTILINE)
+_OF_ONE_RUN = re.compile(
+    r"\d{18,}|(?<=[/-])[0-9a-f]{8,}\b|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+)
 _PREFIX = {  # of a service's actions
     "Auto Scaling": "autoscaling",
     "CloudWatch Logs": "logs",
@@ -53,6 +57,7 @@ class _Root:
 
     def __init__(self, folder: Path, moto: MotoServer) -> None:
         self.folder, self.log = folder, folder / "calls.log"
+        self.made: dict[str, set[str]] = {}  # ARNs by kind
         self.environment = moto.environment() | {
             "TF_LOG_PROVIDER": "debug",
             "TF_LOG_PATH": str(self.log),
@@ -65,6 +70,12 @@ class _Root:
     def apply(self, variables: dict[str, Any]) -> None:
         (self.folder / "fleet.auto.tfvars.json").write_text(json.dumps(variables))
         self.run("apply", "-auto-approve", "-input=false")
+        for resource in json.loads((self.folder / "terraform.tfstate").read_text())["resources"]:
+            for instance in resource["instances"]:
+                arn = instance["attributes"].get("arn")
+                if arn and resource["mode"] == "managed":
+                    same = _OF_ONE_RUN.sub("0", arn)  # in every recording
+                    self.made.setdefault(resource["type"], set()).add(same)
 
     def calls(self) -> set[str]:
         calls = set()
@@ -83,14 +94,24 @@ def main() -> None:
         left_out = shutil.ignore_patterns(".terraform*", "*.tfstate*", "tests")
         shutil.copytree(MODULE, modules, ignore=left_out)
         assert spotwright_here("certs", "init", "--dir", tls).returncode == 0
-        fleets, asked = _fleet_calls(modules / "examples" / "complete", moto, tls)
-        functions = _function_calls(modules / "examples" / "serverless", moto)
-    recorded = {
+        fleets = _Root(modules / "examples" / "complete", moto)
+        asked = _live_as_fleet(fleets, moto, tls)
+        functions = _Root(modules / "examples" / "serverless", moto)
+        _live_as_functions(functions)
+        recorded = _told(fleets, functions, asked)
+    RECORDED.write_text(json.dumps(recorded, indent=2) + "\n", encoding="utf-8")
+
+
+def _told(fleets: _Root, functions: _Root, asked: set[str]) -> dict[str, Any]:
+    return {
         "made by": "python -m tests.docs.record_aws_calls; moto, AWS provider 5.100.0",
         "kinds": kinds_of_resources(),
-        "calls": sorted(fleets | functions | asked),
+        "calls": sorted(fleets.calls() | functions.calls() | asked),
+        "made": {
+            kind: sorted(fleets.made.get(kind, set()) | functions.made.get(kind, set()))
+            for kind in sorted({*fleets.made, *functions.made})
+        },
     }
-    RECORDED.write_text(json.dumps(recorded, indent=2) + "\n", encoding="utf-8")
 
 
 def kinds_of_resources() -> list[str]:
@@ -99,8 +120,9 @@ def kinds_of_resources() -> list[str]:
     return sorted({kind for text in texts for kind in _KIND.findall(text)})
 
 
-def _fleet_calls(folder: Path, moto: MotoServer, tls: Path) -> tuple[set[str], set[str]]:
-    root, main_file = _Root(folder, moto), folder / "main.tf"
+def _live_as_fleet(root: _Root, moto: MotoServer, tls: Path) -> set[str]:
+    """Rent, change and give up; return what was asked beside Terraform."""
+    folder, main_file = root.folder, root.folder / "main.tf"
     text = re.sub(r".*(cluster_placement_group|ami_names) .*\n", "", main_file.read_text())
     main_file.write_text(text)  # moto has no placement groups, and images by other names
     settings = {
@@ -112,15 +134,17 @@ def _fleet_calls(folder: Path, moto: MotoServer, tls: Path) -> tuple[set[str], s
     root.run("init", "-input=false")
     for variables in _LIFE:
         root.apply(variables)
-    main_file.write_text(text.replace("CostCentre", "Centre").replace("= 14", "= 30"))
+    main_file.write_text(
+        text.replace("CostCentre", "Centre").replace("= 14", "= 30").replace("= 2 #", "= 1 #")
+    )
     root.apply(_LIFE[0])
     asked = _asked_calls(moto, folder, tls)
     root.run("destroy", "-auto-approve", "-input=false")
-    return root.calls(), asked
+    return asked
 
 
-def _function_calls(folder: Path, moto: MotoServer) -> set[str]:
-    root = _Root(folder, moto)
+def _live_as_functions(root: _Root) -> None:
+    folder = root.folder
     image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/training"
     (folder / "more.auto.tfvars.json").write_text(json.dumps({"image_uri": f"{image}:v1"}))
     root.run("init", "-input=false")
@@ -130,7 +154,6 @@ def _function_calls(folder: Path, moto: MotoServer) -> set[str]:
     functions = {"memory_mb": 256, "function_count": 20}
     root.apply(variables | {"plan_id": "p-2", "functions": functions})
     root.run("destroy", "-auto-approve", "-input=false")
-    return root.calls()
 
 
 def _subnet(moto: MotoServer, zone_id: str) -> str:

@@ -39,11 +39,28 @@ IMPLIED = {
     "ec2:DeletePlacementGroup": "cluster_placement_group",
     "ec2:DescribePlacementGroups": "cluster_placement_group",
     "ec2:DetachNetworkInterface": "what a removed function leaves in its security group",
+    "ec2:ModifyInstanceMetadataOptions": "another metadata_hop_limit of a server",
     "ecr:GetRepositoryPolicy": "a function's image",
     "ecr:SetRepositoryPolicy": "a function's image",
     "iam:CreateServiceLinkedRole": "an account's first spot node or Auto Scaling group",
     "iam:PassRole": "nodes and functions get their role",
 }
+
+# What a call acts on, where the module makes it; the first pattern that fits.
+ACTS_ON = {
+    "autoscaling:*": "aws_autoscaling_group",
+    "iam:*InstanceProfile": "aws_iam_instance_profile",
+    "iam:*Role*": "aws_iam_role",
+    "s3:*": "aws_s3_bucket",
+    "logs:*": "aws_cloudwatch_log_group",
+    "lambda:*": "aws_lambda_function",
+    "ec2:RunInstances": "aws_instance",
+    "ec2:TerminateInstances": "aws_instance",
+    "ec2:ModifyInstance*": "aws_instance",
+    "ec2:*LaunchTemplate": "aws_launch_template",
+    "ec2:*SecurityGroup*": "aws_security_group",
+}
+FLEETS = ("resnet50", "mobilenet-serverless")  # of which one ARN or the other tells
 
 
 def listed(value: str | list[str]) -> list[str]:
@@ -68,6 +85,64 @@ def test_every_action_of_a_fleets_life_is_allowed(action: str) -> None:
     assert [pattern for pattern in allowed if fnmatchcase(action, pattern)]
 
 
+def arns_of(action: str) -> list[str]:
+    """Return what the module made that a call acts on; nothing: it acts on something else."""
+    made = json.loads(RECORDED.read_text())["made"]
+    kind = next((kind for pattern, kind in ACTS_ON.items() if fnmatchcase(action, pattern)), "")
+    return list(made.get(kind, []))
+
+
+def is_allowed(action: str, arn: str, *, fleet: str) -> bool:
+    """Tell whether a statement has both, whatever its condition says."""
+    return any(
+        any(fnmatchcase(action, pattern) for pattern in listed(s["Action"]))
+        and any(fnmatchcase(arn, p.replace("FLEET", fleet)) for p in listed(s["Resource"]))
+        for s in STATEMENTS
+    )
+
+
+ON_WHAT_IS_MADE = [(a, arn) for a in (*recorded_actions(), "iam:PassRole") for arn in arns_of(a)]
+
+
+@pytest.mark.parametrize(("action", "arn"), ON_WHAT_IS_MADE)
+def test_every_action_is_allowed_on_what_the_module_makes(action: str, arn: str) -> None:
+    assert [fleet for fleet in FLEETS if is_allowed(action, arn, fleet=fleet)]
+
+
+def test_most_actions_are_held_against_what_they_act_on() -> None:
+    held = {action for action, _ in ON_WHAT_IS_MADE}
+
+    assert len(held) > 60
+    assert {arn.split(":")[2] for _, arn in ON_WHAT_IS_MADE} == {
+        "autoscaling", "ec2", "iam", "lambda", "logs", "s3"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("action", "arn"),
+    [
+        ("iam:PutRolePolicy", "arn:aws:iam::123456789012:role/prod-deploy"),
+        ("iam:PassRole", "arn:aws:iam::123456789012:role/prod-deploy"),
+        ("iam:DeleteInstanceProfile", "arn:aws:iam::123456789012:instance-profile/prod-web"),
+        ("lambda:UpdateFunctionCode", "arn:aws:lambda:us-east-1:123456789012:function:prod-web"),
+    ],
+)
+def test_what_others_call_by_a_name_that_begins_like_the_fleets_is_out_of_reach(
+    action: str, arn: str
+) -> None:
+    assert not is_allowed(action, arn, fleet="prod")
+
+
+def test_groups_are_told_by_their_tag_and_not_by_their_name_alone() -> None:
+    groups = [s for s in STATEMENTS if any("autoScalingGroup:" in r for r in listed(s["Resource"]))]
+
+    assert groups
+    for statement in groups:
+        assert statement["Condition"] == {
+            "StringEquals": {"autoscaling:ResourceTag/Fleet": "FLEET"}
+        }
+
+
 def test_what_holds_for_every_resource_only_reads() -> None:
     everywhere = [s for s in STATEMENTS if "*" in listed(s["Resource"])]
 
@@ -81,7 +156,7 @@ def test_a_role_is_handed_to_nodes_and_functions_alone() -> None:
 
     services = handing["Condition"]["StringEquals"]["iam:PassedToService"]
     assert set(services) == {"ec2.amazonaws.com", "lambda.amazonaws.com"}
-    assert handing["Resource"] == "arn:aws:iam::*:role/FLEET-*"
+    assert handing["Resource"] == "arn:aws:iam::*:role/spotwright/FLEET-*"
 
 
 def test_aws_takes_it_as_a_managed_policy() -> None:

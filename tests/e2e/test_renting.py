@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.command import SPOTWRIGHT
+from spotwright.domain.units import format_usd
+from tests.cli.command import SPOTWRIGHT, spotwright_here
 from tests.cli.small_job import told_plan
 from tests.daemon_process import running_daemon
 from tests.e2e.renting import FLEET, job, rented, spotwright
@@ -30,6 +31,20 @@ def planned(moto: MotoServer, told: dict[str, Any]) -> Counter[tuple[str, str, s
     return found
 
 
+def variant(job: Path, old: str, new: str) -> Path:
+    """Write the job anew with one thing changed."""
+    text = job.read_text()
+    assert old in text
+    other = job.with_name(f"other-{job.name}")
+    other.write_text(text.replace(old, new))
+    return other
+
+
+def tfvars(*arguments: str | Path) -> Any:
+    """Return the variables of a plan that nothing runs for yet."""
+    return json.loads(spotwright_here("plan", *arguments, "--tfvars", "-").stdout)
+
+
 def test_what_is_approved_is_rented_compared_and_given_up(
     job: Path, moto: MotoServer, tmp_path: Path
 ) -> None:
@@ -41,8 +56,14 @@ def test_what_is_approved_is_rented_compared_and_given_up(
     assert declined.stderr.endswith("error: nothing was changed\n")
     assert not (folder / "fleet.auto.tfvars.json").exists()
 
-    done = spotwright("apply", job, *flags, environment=env, answer="yes\n")
+    # credentials that only the folder's provider block has: what else runs cannot be asked
+    own = 'provider "aws" {\n  access_key = "testing"\n  secret_key = "testing"\n'
+    main = folder / "main.tf"
+    main.write_text(main.read_text().replace('provider "aws" {\n', own))
+    nobody = {name: value for name, value in env.items() if "ACCESS_KEY" not in name}
+    done = spotwright("apply", job, *flags, environment=nobody, answer="yes\n")
     assert done.returncode == 0, done.stderr
+    assert f"not known whether a fleet '{FLEET}' runs already" in done.stderr
     assert rented(moto) == planned(moto, told_plan(job))
     assert "Apply complete!" in done.stderr
     screen = done.stdout.splitlines()
@@ -53,9 +74,19 @@ def test_what_is_approved_is_rented_compared_and_given_up(
     # plain Terraform, with the file that was written, has nothing to do either
     plain = run_terraform(folder, "plan", "-detailed-exitcode", environment=env)
     assert plain.returncode == 0, plain.stdout + plain.stderr
-    again = spotwright("apply", job, *flags, environment=env)
+    first = json.loads((folder / "fleet.auto.tfvars.json").read_text())
+    shorter = variant(job, "epochs: 90", "epochs: 89")
+    again = spotwright("apply", shorter, *flags, environment=env)
     assert again.returncode == 0, again.stderr
     assert "nothing to change" in again.stdout
+    assert "somebody else" not in again.stdout
+    # the screen and the file have the new plan's cost; the nodes keep their tags
+    cost = {key: value for key, value in tfvars(shorter).items() if key.startswith("cost_")}
+    assert cost["cost_usd_low"] < first["cost_usd_low"]
+    assert f"the whole job {format_usd(cost['cost_usd_low'])} to" in again.stdout
+    assert f"plan {first['plan_id']}" not in again.stdout
+    assert f"they stay tagged with plan {first['plan_id']}" in again.stderr
+    assert json.loads((folder / "fleet.auto.tfvars.json").read_text()) == first | cost
 
     compared = spotwright("reconcile", *flags, "--json", environment=env)
     told = json.loads(compared.stdout)
@@ -116,7 +147,9 @@ def test_ctrl_c_lets_terraform_end_in_order_and_the_next_apply_goes_on(
     assert process.returncode == 1
     assert "interrupted: terraform apply has stopped" in said[-1]
     assert not list(folder.glob(".terraform.tfstate.lock*"))  # unlocked
-    assert (folder / "fleet.auto.tfvars.json").read_text() != ""
+    asked = json.loads((folder / "fleet.auto.tfvars.json").read_text())["pools"]
+    assert asked == tfvars(job, "--deadline", "30h")["pools"]  # what has begun, and not what was
+    assert asked != tfvars(job)["pools"]
 
     done = spotwright(*arguments, environment=env)
     assert done.returncode == 0, done.stderr

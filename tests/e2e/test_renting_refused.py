@@ -67,9 +67,27 @@ def test_no_plan_and_no_lost_state_leaves_nodes_that_nobody_knows(
     serverless = EXAMPLES / "mobilenet-serverless.yaml"
     functions.write_text(serverless.read_text().replace("mobilenet-serverless", FLEET))
     other_kind = spotwright("apply", functions, "--dir", folder, "--auto-approve", environment=env)
-    for refused, words in ((moved, "region 'us-east-1'"), (other_kind, "a fleet of 'instances'")):
+    namesake = tmp_path / "namesake.yaml"  # of another name, and just the same nodes
+    namesake.write_text(job.read_text().replace(f"name: {FLEET}", "name: bert"))
+    other_name = spotwright("apply", namesake, "--dir", folder, "--auto-approve", environment=env)
+    for refused, words in (
+        (moved, "region 'us-east-1'"),
+        (other_kind, "a fleet of 'instances'"),
+        (other_name, f"is for fleet '{FLEET}', and this plan is for fleet 'bert'"),
+    ):
         assert (refused.returncode, refused.stdout) == (2, "")
         assert words in refused.stderr
+
+    configuration, outputs = (folder / "main.tf"), (folder / "outputs.tf")
+    whole = configuration.read_text()
+    configuration.write_text(whole.partition("module ")[0])
+    outputs.rename(tmp_path / "outputs.tf")
+    emptied = spotwright("apply", job, "--dir", folder, "--auto-approve", environment=env)
+    assert (emptied.returncode, emptied.stdout) == (2, "")
+    assert "makes nothing for worker-" in emptied.stderr
+    assert rented(moto) == nodes
+    configuration.write_text(whole)
+    (tmp_path / "outputs.tf").rename(outputs)
 
     twin = spotwright("apply", job, "--dir", tmp_path / "twin", environment=env)
     assert (twin.returncode, twin.stdout) == (2, "")

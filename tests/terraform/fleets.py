@@ -98,3 +98,21 @@ class Root:
 
 def wanted_counts(variables: Mapping[str, Any]) -> dict[str, int]:
     return {key: each["node_count"] for key, each in variables["pools"].items()}
+
+
+def left_behind(moto: MotoServer, fleet_name: str = "resnet50") -> dict[str, int]:
+    """Count what the module can make, in an account where only it makes things."""
+    ec2, iam = moto.client("ec2"), moto.client("iam")
+    scaling = moto.client("autoscaling")
+    groups = ec2.describe_security_groups()["SecurityGroups"]
+    return {
+        "instances": len(moto.instances(fleet_name)),
+        "groups": len(scaling.describe_auto_scaling_groups()["AutoScalingGroups"]),
+        "templates": len(ec2.describe_launch_templates()["LaunchTemplates"]),
+        "security groups": len([g for g in groups if g["GroupName"] != "default"]),
+        "roles": len(iam.list_roles()["Roles"]),
+        "profiles": len(iam.list_instance_profiles()["InstanceProfiles"]),
+        "functions": len(moto.client("lambda").list_functions()["Functions"]),
+        "log groups": len(moto.client("logs").describe_log_groups()["logGroups"]),
+        "buckets": len(moto.client("s3").list_buckets()["Buckets"]),
+    }

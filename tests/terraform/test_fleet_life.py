@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from tests.moto_server import MotoServer, moto
-from tests.terraform.fleets import Root, fleet, pool, wanted_counts
+from tests.terraform.fleets import Root, fleet, left_behind, pool, wanted_counts
 from tests.terraform_tool import require_aws_provider
 
 __all__ = ["moto"]  # a fixture, used by its name
@@ -48,22 +48,6 @@ def made_beside_ours(moto: MotoServer) -> None:
         CidrBlock="172.31.240.0/24",
         AvailabilityZone=ours["AvailabilityZone"],  # by its id, moto takes it for the default one
     )
-
-
-def left_behind(moto: MotoServer) -> dict[str, int]:
-    """Count what the module can make, in an account where only it makes things."""
-    ec2, iam = moto.client("ec2"), moto.client("iam")
-    groups = ec2.describe_security_groups()["SecurityGroups"]
-    return {
-        "instances": len(moto.instances("resnet50")),
-        "groups": len(
-            moto.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
-        ),
-        "templates": len(ec2.describe_launch_templates()["LaunchTemplates"]),
-        "security groups": len([g for g in groups if g["GroupName"] != "default"]),
-        "roles": len(iam.list_roles()["Roles"]),
-        "profiles": len(iam.list_instance_profiles()["InstanceProfiles"]),
-    }
 
 
 def test_a_fleet_lives_through_every_change_and_leaves_nothing(

@@ -1,16 +1,16 @@
-"""The module where something is wrong: edited files, no account, an AWS that dies."""
+"""The module where something is wrong: edited files, no account, an AWS out of reach."""
 
-import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spotwright.adapters.terraform.environment import terraform_environment
-from tests.moto_server import MotoServer, moto_server
-from tests.terraform.fleets import Root, fleet, pool, wanted_counts
+from tests.cut_line import line_to
+from tests.moto_server import MotoServer, moto
+from tests.terraform.fleets import Root, fleet, left_behind, pool, wanted_counts
 from tests.terraform_tool import require_aws_provider
 
 pytestmark = pytest.mark.timeout(300)
@@ -18,10 +18,7 @@ WORKERS = pool("g5.xlarge", "use1-az4", 3)
 (KEY,) = WORKERS
 
 
-@pytest.fixture(scope="module")
-def moto() -> Iterator[MotoServer]:
-    with moto_server() as server:
-        yield server
+__all__ = ["moto"]  # a fixture, used by its name
 
 
 @pytest.fixture(scope="module")
@@ -59,36 +56,39 @@ def test_without_credentials_nothing_is_planned(root: Root) -> None:
     assert "No valid credential sources found" in said
 
 
-def test_an_aws_that_dies_in_the_middle_is_recovered_from_and_leaves_nothing(
+def test_an_aws_out_of_reach_in_the_middle_is_recovered_from_and_leaves_nothing(
     root: Root, moto: MotoServer
 ) -> None:
     variables = fleet(WORKERS, pool("g4dn.xlarge", "use1-az6", 4))
     root.write(variables)
+    before = left_behind(moto)
 
-    said = applied_until(root, "aws_launch_template", then=moto.kill)
+    with line_to(moto.port) as line:
+        said = applied_until(root, "aws_launch_template", url=line.url, then=line.cut)
     assert "Apply complete!" not in said
-    assert list((root.folder).glob("*.tfstate"))  # what was made is known
+    half_way = left_behind(moto)  # the account is still there, and so is what was made in it
+    assert half_way["templates"] >= 1
+    assert half_way["instances"] < sum(wanted_counts(variables).values())
 
-    moto.start()
     root.must("apply", "-auto-approve", "-input=false")
     assert root.counts() == wanted_counts(variables)
     assert root.is_settled()
-    groups = moto.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
-    templates = moto.client("ec2").describe_launch_templates()["LaunchTemplates"]
-    assert (len(groups), len(templates)) == (2, 2)  # nothing twice
+    whole = left_behind(moto)
+    assert (whole["groups"], whole["templates"]) == (2, 2)  # nothing twice
+    assert (whole["security groups"], whole["roles"], whole["profiles"]) == (1, 1, 1)
 
     root.must("destroy", "-auto-approve", "-input=false")
-    assert root.counts() == {}
-    state = json.loads((root.folder / "terraform.tfstate").read_text())
-    assert state["resources"] == []
+    assert left_behind(moto) == before == dict.fromkeys(before, 0)
 
 
-def applied_until(root: Root, word: str, *, then: Any) -> str:
-    """Apply, and do something once a line says that a resource of that kind is complete."""
+def applied_until(root: Root, kind: str, *, url: str, then: Callable[[], None]) -> str:
+    """Apply at a URL, and do something once a resource of that kind is complete."""
     environment = terraform_environment(
-        root.environment, config_file=Path(root.folder, "terraform.rc")
+        root.environment | {"AWS_ENDPOINT_URL": url, "AWS_MAX_ATTEMPTS": "1"},
+        config_file=Path(root.folder, "terraform.rc"),
     )
-    lines = []
+    lines: list[str] = []
+    is_done = False
     with subprocess.Popen(
         ["terraform", "apply", "-auto-approve", "-input=false", "-no-color"],
         cwd=root.folder, env=environment, text=True,
@@ -97,9 +97,8 @@ def applied_until(root: Root, word: str, *, then: Any) -> str:
         assert process.stdout is not None
         for line in process.stdout:
             lines.append(line)
-            if word in line and "Creation complete" in line and then is not None:
+            if kind in line and "Creation complete" in line and not is_done:
                 then()
-                then = None
-    assert process.returncode == 1, "".join(lines)
-    assert then is None, "".join(lines)
+                is_done = True
+    assert (process.returncode, is_done) == (1, True), "".join(lines)
     return "".join(lines)

@@ -9,6 +9,7 @@ import pytest
 
 from spotwright.adapters.terraform.read_variables import read_wanted_fleet
 from tests.moto_server import MotoServer, moto  # noqa: F401
+from tests.terraform.fleets import left_behind
 from tests.terraform_tool import MODULE, require_aws_provider, run_terraform
 
 VARIABLES = Path(__file__).parent / "golden" / "mobilenet-serverless.tfvars.json"
@@ -42,7 +43,7 @@ def test_the_module_passes_its_own_tests(terraform: Path) -> None:
 
 
 @pytest.mark.timeout(400)
-def test_the_variables_of_the_example_rent_functions_that_reach_their_server(
+def test_the_variables_of_the_example_rent_functions_that_reach_their_server_and_leave_nothing(
     terraform: Path,
     moto: MotoServer,  # noqa: F811
 ) -> None:
@@ -68,3 +69,7 @@ def test_the_variables_of_the_example_rent_functions_that_reach_their_server(
     assert told["Tags"] == {"Fleet": wanted.name, "Plan": wanted.plan_id, "Role": "worker"}
     # Nothing is left to do: 2 would be a change.
     done(root, "plan", "-detailed-exitcode", environment=moto.environment())
+
+    done(root, "destroy", "-auto-approve", environment=moto.environment())
+    left = left_behind(moto, wanted.name)
+    assert left == dict.fromkeys(left, 0)

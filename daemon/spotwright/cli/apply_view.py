@@ -32,7 +32,7 @@ class Renting:
     after: WantedFleet | None  # None: everything is given up
     prices: RentPrices
     changes: Sequence[ResourceChange]
-    drifted: Sequence[str] = ()  # addresses of what somebody else changed
+    gone: Sequence[str] = ()  # addresses of what somebody else removed
 
     @property
     def fleet(self) -> WantedFleet:
@@ -63,8 +63,8 @@ def print_renting(renting: Renting) -> None:
             f"{functions.function_count} functions of {functions.memory_mb} MB, billed by use"
         )
     out.print()
-    drifted = [f"changed by somebody else: {address}" for address in renting.drifted]
-    for line in [*_change_lines(renting.changes), *drifted, *_money(renting)]:
+    gone = [f"removed by somebody else: {address}" for address in renting.gone]
+    for line in [*_change_lines(renting.changes), *gone, *_money(renting)]:
         out.print(line)
 
 
@@ -92,7 +92,7 @@ def renting_json(renting: Renting) -> dict[str, Any]:
         "changes": [
             {"address": c.address, "action": c.action, "reason": c.reason} for c in renting.changes
         ],
-        "drifted": list(renting.drifted),
+        "gone": list(renting.gone),
     }
 
 

@@ -9,13 +9,9 @@ from pathlib import Path
 
 from spotwright.adapters.terraform.driver import Terraform
 from spotwright.adapters.terraform.fleet_folder import FleetFolder
+from spotwright.adapters.terraform.guards import is_made, refuse_foreign_root, refuse_other_fleet
 from spotwright.adapters.terraform.read_variables import read_wanted_fleet
-from spotwright.adapters.terraform.renting import (
-    apply_planned,
-    is_made,
-    refuse_foreign_root,
-    stage,
-)
+from spotwright.adapters.terraform.renting import apply_planned, keep_plan_id, stage
 from spotwright.cli.apply import AskedApply
 from spotwright.cli.apply_view import Renting, print_renting, renting_json
 from spotwright.cli.approval import ask_approval
@@ -23,7 +19,7 @@ from spotwright.cli.fleet_text import rented_text
 from spotwright.cli.planning import infeasible_answer_json
 from spotwright.cli.terminal import note, print_json
 from spotwright.cli.terraform_run import open_terraform
-from spotwright.domain.errors import BadInputError
+from spotwright.domain.errors import BadInputError, CredentialsError
 from spotwright.domain.hardware import Cloud
 from spotwright.domain.questions import JobDocument, NoFleet, PlannedFleet
 from spotwright.domain.rental import WantedFleet
@@ -48,8 +44,11 @@ def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
         before = _rented(last, resources, asked.folder)
         if before != last:  # not all that the file says is there
             answer = _planned(planner, job, asked, before)
-        after = stage(planner.render_tfvars(answer.plan_id), work, folder, before)
-        _refuse_other_fleet(asked.folder, last, before, after)
+        after = stage(planner.render_tfvars(answer.plan_id), work)
+        refuse_other_fleet(asked.folder, last, before, after)
+        kept = keep_plan_id(work, folder.variables_file) if before is not None else None
+        if kept:
+            note(f"the same nodes as before: they stay tagged with plan {kept}")
         _prepare(folder, after, asked)
         _init(terraform, after, is_new=not resources)
         note("Terraform looks at what there is ...")
@@ -61,12 +60,12 @@ def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
             after=after,
             prices=catalog_prices(pools, planner.catalog(Cloud.AWS), region=after.region),
             changes=planned.changes,
-            drifted=planned.drifted,
+            gone=planned.gone,
         )
         if not asked.as_json:
             print_renting(renting)
         if planned.changes and not asked.auto_approve:
-            note(f"`terraform show {shlex.quote(str(work.plan_file))}` tells every attribute")
+            note(f"`{terraform.show_command(work.plan_file)}` tells every attribute")
             ask_approval("Rent this?")
         apply_planned(terraform, folder, work, is_changed=planned.is_changed)
     if asked.as_json:
@@ -114,26 +113,6 @@ def _planned(
     return answer
 
 
-def _refuse_other_fleet(
-    folder: Path, last: WantedFleet | None, before: WantedFleet | None, after: WantedFleet
-) -> None:
-    """Raise BadInputError where the plan would orphan a fleet, or take its folder."""
-    held = [("fleet", last.name, after.name)] if last else []
-    if before is not None:
-        held.append(("region", before.region, after.region))
-        held.append(("a fleet of", _kind(before), _kind(after)))
-    for what, was, becomes in held:
-        if was != becomes:
-            raise BadInputError(
-                f"{folder} is for {what} {was!r}, and this plan is for {what} {becomes!r}: choose "
-                "another folder with --dir, or `spotwright destroy` what is rented first"
-            )
-
-
-def _kind(fleet: WantedFleet) -> str:
-    return "instances" if fleet.functions is None else "functions"
-
-
 def _prepare(folder: FleetFolder, fleet: WantedFleet, asked: AskedApply) -> None:
     if asked.upgrade_module:
         folder.replace_module()
@@ -156,7 +135,15 @@ def _init(terraform: Terraform, fleet: WantedFleet, *, is_new: bool) -> None:
 
 
 def _running_count(fleet: WantedFleet) -> int:
+    """Count what runs under the fleet's name, as far as the credentials of here may ask.
+
+    The folder's provider block may name others, with which Terraform goes on.
+    """
     from spotwright.adapters.aws.rented_fleets import AwsRentedFleets  # noqa: PLC0415 boto3
 
-    rented = AwsRentedFleets(fleet.region, clock=lambda: datetime.now(UTC))
-    return len(rented.granted(fleet.name).nodes)
+    try:
+        rented = AwsRentedFleets(fleet.region, clock=lambda: datetime.now(UTC))
+        return len(rented.granted(fleet.name).nodes)
+    except CredentialsError as error:
+        note(f"not known whether a fleet {fleet.name!r} runs already: {error}")
+        return 0

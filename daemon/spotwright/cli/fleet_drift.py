@@ -1,13 +1,12 @@
-"""What Terraform would change in a fleet folder, asked without touching the folder's own files."""
+"""What Terraform would change in a fleet folder: a plan that is looked at and thrown away."""
 
-import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from spotwright.adapters.terraform.changes import ResourceChange
-from spotwright.cli.terraform_run import open_terraform
+from spotwright.cli.terraform_run import is_initialised, open_terraform
 from spotwright.domain.errors import TerraformError, TerraformInterruptedError
 
 
@@ -25,22 +24,22 @@ NOT_ASKED = Drift(None)
 def fleet_drift(folder: Path, *, program: str | None) -> Drift:
     """Plan in a folder; why Terraform cannot is part of the answer.
 
-    The plan is saved elsewhere: the one that somebody is about to apply stays.
+    Nothing is to be applied, so the state is not locked: an apply that begins meanwhile is not
+    kept waiting, and one at work does not keep this one from looking. The plan is saved elsewhere.
     """
-    data_folder = folder / os.environ.get("TF_DATA_DIR", ".terraform")
-    if not data_folder.is_dir():
+    if not is_initialised(folder):
         return Drift(None, f"{folder} is not initialised (`terraform init`, or `spotwright apply`)")
     with tempfile.TemporaryDirectory(prefix="spotwright-") as scratch:
         try:
-            return Drift(_planned(folder.absolute(), Path(scratch), program))
+            return _drift(folder, Path(scratch), program)
         except TerraformInterruptedError:
             raise
         except TerraformError as error:
             return Drift(None, str(error))
 
 
-def _planned(folder: Path, scratch: Path, program: str | None) -> Sequence[ResourceChange]:
+def _drift(folder: Path, scratch: Path, program: str | None) -> Drift:
     terraform = open_terraform(
-        folder, program=program, config_file=scratch / "terraform.rc", say=lambda _: None
+        folder.absolute(), program=program, config_file=scratch / "terraform.rc", say=lambda _: None
     )
-    return terraform.plan(scratch / "plan.tfplan").changes
+    return Drift(terraform.plan(scratch / "plan.tfplan", lock=False).changes)

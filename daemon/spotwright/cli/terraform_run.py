@@ -4,16 +4,21 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from spotwright.adapters.terraform.driver import Terraform
+from spotwright.adapters.terraform.driver import Terraform, data_folder
 from spotwright.adapters.terraform.environment import terraform_environment
 from spotwright.adapters.terraform.program import find_program
 from spotwright.cli.terminal import note
+
+
+def is_initialised(folder: Path) -> bool:
+    """Tell whether `init` was run in a folder, by whomever."""
+    return data_folder(folder, os.environ).is_dir()
 
 
 def open_terraform(
     folder: Path, *, program: str | None, config_file: Path, say: Callable[[str], None] = note
 ) -> Terraform:
     """Return Terraform in a folder, or raise TerraformError: there is none to run."""
-    found = find_program(program, environment=os.environ)
     environment = terraform_environment(os.environ, config_file=config_file)
+    found = find_program(program, environment=environment)
     return Terraform(folder, found, environment=environment, say=say)

@@ -19,6 +19,7 @@ SpotwrightError
   NoFeasibleFleetError          no fleet meets the goal: exit 3
   SolverGaveUpError             the search ended without a fleet and without a proof: exit 1
   OutsideWorldError             AWS or a file system said no: exit 1
+    CredentialsError              AWS does not know who asks, or does not let them
     StoreUnavailableError         the store cannot be reached or cannot write now
     DaemonUnavailableError        no daemon answers there
     TerraformError                Terraform is absent, too old, or ended with an error
@@ -256,6 +257,12 @@ class OutsideWorldError(SpotwrightError):
     """Something outside the program failed: AWS, the network, the disk."""
 
     reason = "OUTSIDE_WORLD"
+
+
+class CredentialsError(OutsideWorldError):
+    """AWS was given no credentials, none that it knows, or none that may do what was asked."""
+
+    reason = "CREDENTIALS"
 
 
 class StoreUnavailableError(OutsideWorldError):

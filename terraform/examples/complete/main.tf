@@ -37,4 +37,6 @@ module "fleet" {
   allow_spot_parameter_servers = false
   create_checkpoint_bucket     = true
   log_retention_days           = 14
+  permissions_boundary_arn     = var.permissions_boundary_arn
+  metadata_hop_limit           = 2 # training runs in containers, and reads the bucket's name from the node's tags
 }

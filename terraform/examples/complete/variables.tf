@@ -57,3 +57,9 @@ variable "ca_file" {
   description = "Path of the authority's certificate, ca.crt, that `spotwright certs init` wrote."
   type        = string
 }
+
+variable "permissions_boundary_arn" {
+  description = "Managed policy that bounds the nodes' role; null: none."
+  type        = string
+  default     = null
+}

@@ -58,9 +58,11 @@ locals {
 }
 
 resource "aws_iam_role" "this" {
-  name_prefix = "${substr(var.fleet_name, 0, 27)}-functions-" # 38 characters at most
-  description = "Functions of the Spotwright fleet ${var.fleet_name}"
-  tags        = local.tags
+  name_prefix          = "${substr(var.fleet_name, 0, 27)}-functions-" # 38 characters at most
+  path                 = "/spotwright/"                                # as the fleet's module has it
+  description          = "Functions of the Spotwright fleet ${var.fleet_name}"
+  permissions_boundary = var.permissions_boundary_arn
+  tags                 = local.tags
   assume_role_policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{

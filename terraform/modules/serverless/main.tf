@@ -35,6 +35,8 @@ module "fleet" {
   agent                        = var.agent
   log_retention_days           = var.log_retention_days
   create_checkpoint_bucket     = var.create_checkpoint_bucket
+  permissions_boundary_arn     = var.permissions_boundary_arn
+  metadata_hop_limit           = var.metadata_hop_limit
 }
 
 resource "aws_cloudwatch_log_group" "this" {

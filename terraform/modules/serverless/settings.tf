@@ -121,3 +121,16 @@ variable "create_checkpoint_bucket" {
   default     = false
   nullable    = false
 }
+
+variable "permissions_boundary_arn" {
+  description = "Managed policy that bounds whatever the roles of functions and parameter servers may ever be given; null: none."
+  type        = string
+  default     = null
+}
+
+variable "metadata_hop_limit" {
+  description = "How far from a parameter server's metadata service may be asked, as in the fleet's module."
+  type        = number
+  default     = 1
+  nullable    = false
+}

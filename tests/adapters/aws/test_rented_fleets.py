@@ -11,7 +11,7 @@ from botocore.model import OperationModel
 from moto.server import ThreadedMotoServer
 
 from spotwright.adapters.aws.rented_fleets import AwsRentedFleets
-from spotwright.domain.errors import OutsideWorldError
+from spotwright.domain.errors import CredentialsError, OutsideWorldError
 from spotwright.domain.offer import Market, Pool
 from tests.adapters.aws.scaling_activities import launch
 from tests.contracts.rented_fleets import (  # noqa: F401 - `fleet` is a fixture
@@ -218,7 +218,7 @@ def test_what_is_not_allowed_is_named(operation: str, action: str) -> None:
     rented, aws = recorded(groups=[group("w", count=1)])
     aws.replies = {**aws.replies, operation: Refusal("AccessDenied")}
 
-    with pytest.raises(OutsideWorldError, match=f"allow the IAM action {action}"):
+    with pytest.raises(CredentialsError, match=f"allow the IAM action {action}"):
         rented.granted("f")
 
 

@@ -58,6 +58,22 @@ def test_each_change_is_told_with_its_key_and_why(tmp_path: Path) -> None:
     ]
 
 
+def test_what_a_replacement_left_behind_is_told_from_what_the_configuration_dropped(
+    tmp_path: Path,
+) -> None:
+    terraform, _ = plan_with(tmp_path, 2)
+    terraform.apply(tmp_path / "plan")
+    state = json.loads((tmp_path / "terraform.tfstate").read_text())
+    (same,) = (r for r in state["resources"] if r["name"] == "same")
+    same["instances"].append(same["instances"][0] | {"deposed": "0123abcd"})
+    (tmp_path / "terraform.tfstate").write_text(json.dumps(state))
+
+    _, planned = plan_with(tmp_path, 1)
+
+    deleted = {c.address: c.is_leftover for c in planned.changes if c.action == "delete"}
+    assert deleted == {"terraform_data.same": True, 'terraform_data.each["key-1"]': False}
+
+
 def test_a_failed_plan_is_quoted_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(TerraformError) as raised:
         plan_with(tmp_path, 0)
@@ -75,3 +91,15 @@ def test_lines_that_are_no_events_are_what_went_wrong() -> None:
 
     assert events.errors.startswith("Error: Failed to load")
     assert events.changes == ()
+
+
+@pytest.mark.parametrize(("action", "gone"), [("update", ()), ("delete", ("aws_a.this",))])
+def test_what_differs_from_the_state_is_told_only_if_it_is_gone(
+    action: str, gone: tuple[str, ...]
+) -> None:
+    events = PlanEvents(say=lambda _: None)
+    change = {"resource": {"addr": "aws_a.this"}, "action": action}
+
+    events.take(json.dumps({"type": "resource_drift", "change": change}))
+
+    assert (events.gone, events.errors) == (gone, "")

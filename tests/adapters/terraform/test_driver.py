@@ -11,7 +11,11 @@ import pytest
 
 from spotwright.adapters.terraform.driver import Terraform
 from spotwright.adapters.terraform.program import find_program
-from spotwright.domain.errors import TerraformError, TerraformRefusedError
+from spotwright.domain.errors import (
+    TerraformError,
+    TerraformInterruptedError,
+    TerraformRefusedError,
+)
 from tests.outside_tools import require_tool
 
 ROOT = """
@@ -165,6 +169,78 @@ def test_an_interrupted_apply_keeps_what_it_made_and_the_next_one_goes_on(tmp_pa
     assert again.plan(folder / "plan").is_changed  # also: the lock is free
     again.apply(folder / "plan")
     assert made(folder) == ["quick", "slow"]
+
+
+# Ends as the last word of the command says, having been asked to stop by its parent's Ctrl-C.
+STUB = """#!/bin/sh
+case $1 in
+version) echo '{"terraform_version": "1.11.4"}'; exit 0;;
+esac
+trap '' INT
+kill -INT $PPID
+sleep 0.3
+echo '{"type": "log", "@message": "thinking"}'
+"""
+
+
+def stub_in(folder: Path, *, end: str) -> Terraform:
+    """Return Terraform whose every command interrupts this process, and then ends so."""
+    path = folder / "terraform"
+    path.write_text(f"{STUB}{end}\n", encoding="utf-8")
+    path.chmod(0o755)
+    program = find_program(str(path), environment=os.environ)
+    return Terraform(folder, program, environment=os.environ, say=lambda _: None)
+
+
+def test_an_apply_that_ended_well_is_done_though_it_was_asked_to_stop(tmp_path: Path) -> None:
+    stub_in(tmp_path, end="exit 0").apply(tmp_path / "plan")
+
+    with pytest.raises(TerraformInterruptedError):
+        stub_in(tmp_path, end="exit 1").apply(tmp_path / "plan")
+
+
+@pytest.mark.parametrize("end", ["exit 0", "exit 2"])
+def test_a_plan_that_was_asked_to_stop_is_not_gone_on_from(tmp_path: Path, end: str) -> None:
+    with pytest.raises(TerraformInterruptedError, match="nothing was rented"):
+        stub_in(tmp_path, end=end).plan(tmp_path / "plan")
+
+
+def test_a_plan_that_is_killed_tells_the_signal_and_its_last_words(tmp_path: Path) -> None:
+    terraform = stub_in(tmp_path, end="kill -9 $$")
+    path = tmp_path / "terraform"
+    path.write_text(path.read_text().replace("kill -INT $PPID", ""))
+
+    with pytest.raises(TerraformError) as raised:
+        terraform.plan(tmp_path / "plan")
+
+    assert str(raised.value) == ("terraform plan was ended by SIGKILL; its last words:\nthinking")
+
+
+def test_the_command_that_shows_a_plan_works_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = root(tmp_path / "a fleet")
+    terraform = terraform_in(folder)
+    terraform.plan(folder / "plan")
+    monkeypatch.chdir(tmp_path)
+
+    shown = subprocess.run(
+        terraform.show_command(folder / "plan"),
+        shell=True, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert shown.returncode == 0, shown.stderr
+    assert "terraform_data.quick" in shown.stdout
+
+
+def test_a_plan_that_is_only_looked_at_needs_no_lock_and_takes_none(tmp_path: Path) -> None:
+    folder = root(tmp_path, fast=False)
+    terraform = terraform_in(folder)
+    terraform.plan(folder / "plan")
+
+    with slow_apply(folder) as process:
+        assert terraform.plan(folder / "other", lock=False).is_changed
+        process.send_signal(signal.SIGINT)
 
 
 def test_terraforms_own_error_is_quoted_whole(tmp_path: Path) -> None:

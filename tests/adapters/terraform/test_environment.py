@@ -80,6 +80,39 @@ def test_a_plugin_dir_without_the_provider_falls_through_to_the_registry(tmp_pat
     assert "TF_CLI_CONFIG_FILE" not in found
 
 
+def test_a_mirror_and_a_configuration_named_from_here_are_found_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror(tmp_path / "mirror")
+    (tmp_path / "own.rc").touch()
+    monkeypatch.chdir(tmp_path)
+    config, given = tmp_path / "rc", home(tmp_path)
+
+    terraform_environment(given | {"TF_PLUGIN_DIR": "mirror"}, config_file=config, places=[])
+    own = terraform_environment(
+        given | {"TF_CLI_CONFIG_FILE": "own.rc"}, config_file=config, places=[]
+    )
+
+    assert f'path    = "{tmp_path}/mirror"' in config.read_text(encoding="utf-8")
+    assert own["TF_CLI_CONFIG_FILE"] == str(tmp_path / "own.rc")
+
+
+def test_a_mirror_is_asked_for_the_providers_that_it_holds_and_no_others(tmp_path: Path) -> None:
+    found = mirror(tmp_path / "mirror")
+    (found / "registry.terraform.io/acme/rocket").mkdir(parents=True)
+    (found / "registry.terraform.io/hashicorp/index.json").touch()
+    config = tmp_path / "rc"
+
+    terraform_environment(
+        home(tmp_path) | {"TF_PLUGIN_DIR": str(found)}, config_file=config, places=[]
+    )
+
+    held = '["registry.terraform.io/acme/rocket", "registry.terraform.io/hashicorp/aws"]'
+    text = config.read_text(encoding="utf-8")
+    assert f"include = {held}\n" in text
+    assert f"exclude = {held}\n" in text
+
+
 def test_terraform_reads_the_configuration_that_names_a_folder_with_quotes(tmp_path: Path) -> None:
     require_tool("terraform")
     given = home(tmp_path) | {"TF_PLUGIN_DIR": str(mirror(tmp_path / 'a "mirror" ${b}'))}

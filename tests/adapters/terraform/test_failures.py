@@ -81,10 +81,20 @@ def test_an_unknown_error_is_quoted_whole_without_the_warning_before_it() -> Non
     assert text == "tofu plan failed:\nError: Odd\n\n  on a.tf line 1\n\nVery odd.\n(and 1 more)"
 
 
-def test_an_end_without_an_error_shows_the_last_lines() -> None:
-    text = explain("panic: oh\ngoroutine 1\n", doing="terraform apply")
+@pytest.mark.parametrize(
+    ("exit_code", "end"),
+    [(2, "ended with exit code 2"), (-9, "was ended by SIGKILL"), (-40, "was ended by signal 40")],
+)
+def test_an_end_without_an_error_is_told_with_the_last_lines(exit_code: int, end: str) -> None:
+    text = explain("panic: oh\ngoroutine 1\n", doing="terraform apply", exit_code=exit_code)
 
-    assert text == "terraform apply failed:\npanic: oh\ngoroutine 1"
+    assert text == f"terraform apply {end}; its last words:\npanic: oh\ngoroutine 1"
+
+
+def test_an_end_without_a_word_is_told() -> None:
+    text = explain("", doing="terraform plan", exit_code=-9)
+
+    assert text == "terraform plan was ended by SIGKILL; its last words:\n(none)"
 
 
 def test_a_hard_stop_does_not_promise_that_the_state_is_whole() -> None:

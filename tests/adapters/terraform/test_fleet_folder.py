@@ -1,6 +1,9 @@
 import os
+import resource
 import stat
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -162,6 +165,34 @@ def test_a_part_of_a_root_is_none_and_is_written_anew(tmp_path: Path) -> None:
     folder.prepare(functions=False)
     assert folder.is_root
     assert (tmp_path / "variables.tf").exists()
+
+
+@contextmanager
+def files_of_at_most(size_bytes: int) -> Iterator[None]:
+    """Have longer ones fail in the middle, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_root_that_could_not_be_written_whole_is_written_anew_the_next_time(
+    tmp_path: Path,
+) -> None:
+    folder = FleetFolder(tmp_path)
+    (tmp_path / "spotwright-module").mkdir()
+
+    with pytest.raises(OutsideWorldError), folder.working(), files_of_at_most(500):
+        folder.prepare(functions=False)
+    assert (tmp_path / "main.tf").stat().st_size == 500
+    assert not folder.is_root
+
+    with folder.working():
+        folder.prepare(functions=False)
+    assert folder.is_root
+    assert (tmp_path / "main.tf").stat().st_size > 500
 
 
 def test_variables_are_taken_and_can_be_put_back(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spotwright.adapters.terraform.variables import under_plan_in_force
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.fleet import FunctionGroup, NodeGroup, Role
 from spotwright.domain.hardware import Cloud
@@ -53,6 +54,7 @@ GOLDEN = """{
   "schema_version": 1
 }
 """
+COSTLIER = GOLDEN.replace("38.5", "41.0").replace('"p-1"', '"p-2"')
 MAY_CHANGE = {"node_count", "cost_usd_low", "cost_usd_high", "plan_id"}
 
 
@@ -195,3 +197,15 @@ def test_another_count_changes_counts_costs_and_the_plan_alone(
 
     changed = [new for old, new in zip(before, after, strict=True) if old != new]
     assert {re.findall(r"\w+", line)[0] for line in changed} <= MAY_CHANGE
+
+
+def test_the_same_nodes_keep_the_plan_id_in_force_and_get_the_new_cost() -> None:
+    kept = under_plan_in_force(COSTLIER, in_force=GOLDEN)
+
+    assert kept == GOLDEN.replace("38.5", "41.0")
+
+
+def test_other_nodes_are_asked_for_by_their_own_plan() -> None:
+    more = COSTLIER.replace('"node_count": 6', '"node_count": 7')
+
+    assert under_plan_in_force(more, in_force=GOLDEN) == more

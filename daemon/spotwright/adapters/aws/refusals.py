@@ -16,7 +16,7 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
-from spotwright.domain.errors import OutsideWorldError
+from spotwright.domain.errors import CredentialsError, OutsideWorldError
 
 _TRY_LATER = "try again later"
 _CHECK_CREDENTIALS = (
@@ -59,12 +59,17 @@ def asking(action: str, *, region: str) -> Iterator[None]:
     Args:
         action: the IAM action, such as `ec2:DescribeInstanceTypes`.
         region: where it is asked.
+
+    Raises:
+        CredentialsError: whoever asks is not known to AWS, or may not.
+        OutsideWorldError: anything else.
     """
     try:
         yield
     except (BotoCoreError, ClientError, ResponseParserError) as error:
         problem = f"{_said(error)}; {_way_out(error, action)}"
-        raise OutsideWorldError(f"asked AWS for {action} in {region}: {problem}") from error
+        kind = CredentialsError if _is_about_credentials(error) else OutsideWorldError
+        raise kind(f"asked AWS for {action} in {region}: {problem}") from error
     except (LookupError, TypeError, ValueError) as error:
         raise OutsideWorldError(
             f"asked AWS for {action} in {region}: the answer is not in the published shape "
@@ -97,6 +102,13 @@ def _way_out(error: Exception, action: str) -> str:
     if isinstance(error, ResponseParserError):
         return f"it was not AWS that answered, or not in full: {_CHECK_NETWORK}"
     return "check the AWS configuration of this machine (profile, region, credentials)"
+
+
+def _is_about_credentials(error: Exception) -> bool:
+    if isinstance(error, ClientError):
+        about = (_SIGN_IN_AGAIN, _CHECK_CREDENTIALS)
+        return _code(error) in _DENIED_CODES or _WAY_OUT_BY_CODE.get(_code(error)) in about
+    return isinstance(error, (NoCredentialsError, PartialCredentialsError))
 
 
 def _code(error: ClientError) -> str:

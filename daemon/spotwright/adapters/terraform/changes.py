@@ -5,6 +5,7 @@ schema, which takes longer than everything that Spotwright does itself.
 """
 
 import json
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -26,6 +27,7 @@ class Action(StrEnum):
 _ACTIONS = {action.value: action for action in Action} | {"remove": Action.FORGET}
 _NOTHING = {"noop", "read", "open", "renew", "close", "move", "import"}
 _SLOW = {"apply_progress"}  # what takes seconds says so; the rest would be a line a resource
+_MESSAGES_KEPT = 20
 _REASONS = {
     "cannot_update": "it cannot be changed in place",
     "replace_triggered_by": "something that it is made of changes",
@@ -43,6 +45,7 @@ class ResourceChange:
     key: str | None  # of for_each, or the number of count
     action: Action
     reason: str = ""  # why it is replaced
+    is_leftover: bool = False  # what a replacement could not remove; the one in force stays
 
 
 class PlanEvents:
@@ -51,9 +54,10 @@ class PlanEvents:
     def __init__(self, say: Callable[[str], None]) -> None:
         """Say what takes long, and warnings, as they come."""
         self._say = say
-        self._drifted: set[str] = set()
+        self._gone: set[str] = set()
         self._changes: list[ResourceChange] = []
         self._errors: list[str] = []
+        self._messages: deque[str] = deque(maxlen=_MESSAGES_KEPT)
 
     @property
     def changes(self) -> tuple[ResourceChange, ...]:
@@ -61,14 +65,19 @@ class PlanEvents:
         return tuple(sorted(self._changes, key=lambda change: change.address))
 
     @property
-    def drifted(self) -> tuple[str, ...]:
-        """What somebody else changed since Terraform last looked, by address."""
-        return tuple(sorted(self._drifted))
+    def gone(self) -> tuple[str, ...]:
+        """What somebody else removed since Terraform last looked, by address."""
+        return tuple(sorted(self._gone))
 
     @property
     def errors(self) -> str:
         """What went wrong, in the words and the form that Terraform has for people."""
         return "\n\n".join(self._errors)
+
+    @property
+    def last_words(self) -> str:
+        """What was said last: all that there is where a run ends without an error."""
+        return "\n".join(self._messages)
 
     def take(self, line: str) -> None:
         """Take one line; what is no event is Terraform's last word before it can write any."""
@@ -78,14 +87,20 @@ class PlanEvents:
         except (ValueError, KeyError, TypeError):
             self._errors.append(line)
             return
+        self._messages.append(str(event.get("@message", "")))
         if kind == "planned_change":
             self._take_change(event["change"])
         elif kind == "diagnostic":
             self._take_diagnostic(event["diagnostic"])
         elif kind == "resource_drift":
-            self._drifted.add(event["change"]["resource"]["addr"])
+            self._take_drift(event["change"])
         elif kind in _SLOW:
             self._say(event["@message"])
+
+    def _take_drift(self, change: Mapping[str, Any]) -> None:
+        """Keep what is gone; of the rest, most is what AWS itself fills in after an apply."""
+        if change["action"] == "delete":
+            self._gone.add(change["resource"]["addr"])
 
     def _take_change(self, change: Mapping[str, Any]) -> None:
         told = change["action"]
@@ -99,6 +114,8 @@ class PlanEvents:
             )
         resource = change["resource"]
         key = resource["resource_key"]
+        # Terraform says why the configuration has something no more, and of leftovers nothing.
+        is_leftover = told == "delete" and "reason" not in change
         self._changes.append(
             ResourceChange(
                 address=resource["addr"],
@@ -106,6 +123,7 @@ class PlanEvents:
                 key=None if key is None else str(key),
                 action=_ACTIONS[told],
                 reason=_REASONS.get(change.get("reason", ""), ""),
+                is_leftover=is_leftover,
             )
         )
 

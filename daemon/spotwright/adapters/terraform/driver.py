@@ -6,6 +6,7 @@ not pass on signals, and its `destroy` gives a flag that Terraform no longer has
 
 import hashlib
 import os
+import shlex
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -39,7 +40,12 @@ class Planned:
 
     is_changed: bool  # also where only outputs change
     changes: tuple[ResourceChange, ...]  # by address
-    drifted: tuple[str, ...]  # addresses of what somebody else changed
+    gone: tuple[str, ...]  # addresses of what somebody else removed
+
+
+def data_folder(folder: Path, environment: Mapping[str, str]) -> Path:
+    """Return where Terraform keeps what `init` fetches for a root."""
+    return folder / environment.get("TF_DATA_DIR", ".terraform")
 
 
 class Terraform:
@@ -84,13 +90,21 @@ class Terraform:
         with suppress(OSError):  # no folder for it: there was nothing to have in place
             self._mark.write_text(self._fingerprint(), encoding="utf-8")
 
-    def plan(self, out: Path, *, variables: Path | None = None, destroy: bool = False) -> Planned:
+    def plan(
+        self,
+        out: Path,
+        *,
+        variables: Path | None = None,
+        destroy: bool = False,
+        lock: bool = True,
+    ) -> Planned:
         """Save in `out` what would be done, and tell it.
 
         Args:
             out: the file of the plan.
             variables: a file that comes before those of the folder.
             destroy: plan the end of everything.
+            lock: keep others from the state meanwhile; a plan that is only looked at need not.
 
         Raises:
             TerraformError: it failed; the message says what to do.
@@ -103,13 +117,14 @@ class Terraform:
             input=False,
             detailed_exitcode=IsFlagged,
             destroy=IsFlagged if destroy else None,
+            lock=None if lock else False,
             var_file=None if variables is None else os.path.abspath(variables),
             out=os.path.abspath(out),
         )
         if ended.exit_code != _CHANGES:
-            self._check("plan", ended, events.errors)
+            self._check("plan", ended, events.errors or events.last_words)
         is_changed = ended.exit_code == _CHANGES
-        return Planned(is_changed=is_changed, changes=events.changes, drifted=events.drifted)
+        return Planned(is_changed=is_changed, changes=events.changes, gone=events.gone)
 
     def apply(self, plan_file: Path) -> None:
         """Do what a saved plan says, and nothing else.
@@ -152,7 +167,9 @@ class Terraform:
             say=say or self._say,
             stdout=stdout,
         )
-        if ended.stop_count:
+        if ended.stop_count and not (command == "apply" and ended.exit_code == 0):
+            # An apply that ended well is done, however late somebody asked it to stop. Whatever
+            # else ended well was on the way to an apply, which nobody wants any more.
             doing = f"{self._program.name} {command}"
             raise TerraformInterruptedError(interrupted(doing, stop_count=ended.stop_count))
         return ended
@@ -165,11 +182,17 @@ class Terraform:
             self._mark.unlink()
         refused = any(text in output for text in _REFUSALS)
         kind = TerraformRefusedError if refused else TerraformError
-        raise kind(explain(output, doing=f"{self._program.name} {command}"))
+        doing = f"{self._program.name} {command}"
+        raise kind(explain(output, doing=doing, exit_code=ended.exit_code))
+
+    def show_command(self, plan_file: Path) -> str:
+        """Return what tells every attribute of a saved plan, to be run in any folder."""
+        words = [self._program.path, f"-chdir={self._folder}", "show", os.path.abspath(plan_file)]
+        return shlex.join(words)
 
     @property
     def _data_folder(self) -> Path:
-        return self._folder / self._environment.get("TF_DATA_DIR", ".terraform")
+        return data_folder(self._folder, self._environment)
 
     @property
     def _mark(self) -> Path:
@@ -178,10 +201,10 @@ class Terraform:
     def _fingerprint(self) -> str:
         settings = {k: v for k, v in self._environment.items() if k.startswith("TF_")}
         said = repr((self._program, sorted(settings.items())))
-        files = [self._folder / _LOCK_FILE, self._data_folder / "modules/modules.json"]
+        files = [self._folder / _LOCK_FILE]
         files += sorted([*self._folder.rglob("*.tf"), *self._folder.rglob("*.tf.json")])
         digest = hashlib.sha256(said.encode())
         for path in files:
-            if path.is_file() and self._data_folder not in path.parents[1:]:
+            if path.is_file() and self._data_folder not in path.parents:
                 digest.update(repr((str(path), path.read_bytes())).encode())
         return digest.hexdigest()

@@ -29,13 +29,11 @@ def terraform_environment(
         places: folders in whose subfolders a mirror may be.
     """
     environment = {**given, **_QUIET}
-    named = environment.get("TF_CLI_CONFIG_FILE")
-    if named is not None and not Path(named).is_file():
-        # Terraform would warn of it at every command.
-        del environment["TF_CLI_CONFIG_FILE"]
-        named = None
-    home = Path(given.get("HOME", "/"))
-    if named is not None or (home / ".terraformrc").is_file():
+    named = environment.pop("TF_CLI_CONFIG_FILE", None)
+    if named is not None and Path(named).is_file():  # else it would be warned of at every command
+        # Terraform runs in another folder than whoever named it.
+        return environment | {"TF_CLI_CONFIG_FILE": os.path.abspath(named)}
+    if Path(given.get("HOME", "/"), ".terraformrc").is_file():
         return environment
     mirror = provider_mirror(given, places=places)
     if mirror is not None:
@@ -57,7 +55,7 @@ def provider_mirror(given: Mapping[str, str], *, places: Iterable[str] = _PLACES
     """Return the folder of providers to name to Terraform; None: it knows those there are."""
     named = given.get("TF_PLUGIN_DIR")
     if named:
-        return Path(named) if _has_aws(Path(named)) else None
+        return Path(named).absolute() if _has_aws(Path(named)) else None
     home = Path(given.get("HOME", "/"))
     implied = [home / folder for folder in _IMPLIED] + [Path(f) for f in _SYSTEM_IMPLIED]
     if any(_has_aws(folder) for folder in implied):
@@ -77,10 +75,12 @@ def _has_aws(folder: Path) -> bool:
 
 
 def _cli_config(mirror: Path) -> str:
-    ours = f"{_HOST}/hashicorp/*"
+    """Return a configuration that takes from a mirror what it holds, and all else as usual."""
+    found = sorted(p for p in (mirror / _HOST).glob("*/*") if p.is_dir())
+    held = json.dumps([f"{_HOST}/{p.parent.name}/{p.name}" for p in found])
     return (
         "provider_installation {\n"
         f"  filesystem_mirror {{\n    path    = {json.dumps(str(mirror))}\n"
-        f"    include = [{json.dumps(ours)}]\n  }}\n"
-        f"  direct {{\n    exclude = [{json.dumps(ours)}]\n  }}\n}}\n"
+        f"    include = {held}\n  }}\n"
+        f"  direct {{\n    exclude = {held}\n  }}\n}}\n"
     )

@@ -5,6 +5,7 @@ that fits explains; where none does, Terraform's own first error is quoted whole
 """
 
 import re
+import signal
 from collections.abc import Sequence
 
 _PREAMBLE = "Terraform encountered problems during initialisation"
@@ -126,12 +127,13 @@ _KNOWN: Sequence[tuple[str, str]] = (
 )
 
 
-def explain(output: str, *, doing: str) -> str:
+def explain(output: str, *, doing: str, exit_code: int = 1) -> str:
     """Return what went wrong in a run that failed, and what to do.
 
     Args:
         output: what Terraform printed.
         doing: the command, for example `terraform apply`.
+        exit_code: how it ended; a signal that ended it is negative.
     """
     errors = _error_blocks(output)
     held = _lock_holder(output, program=doing.partition(" ")[0])
@@ -143,9 +145,11 @@ def explain(output: str, *, doing: str) -> str:
             found = re.search(pattern, flat)
             if found is not None:
                 return f"{doing}: {explanation.format(*found.groups())}{_place(block)}"
-    last_lines = "\n".join(output.splitlines()[-_TAIL:])
+    if not errors:
+        last_lines = "\n".join(output.splitlines()[-_TAIL:])
+        return f"{doing} {_end(exit_code)}; its last words:\n{last_lines or '(none)'}"
     more = f"\n(and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return f"{doing} failed:\n{errors[0] if errors else last_lines}{more}"
+    return f"{doing} failed:\n{errors[0]}{more}"
 
 
 def interrupted(doing: str, *, stop_count: int) -> str:
@@ -163,6 +167,16 @@ def interrupted(doing: str, *, stop_count: int) -> str:
         "state does not know: where the next run says that something exists already, `spotwright "
         "destroy` and apply again"
     )
+
+
+def _end(exit_code: int) -> str:
+    """Return how a run ended that did not say why."""
+    if exit_code >= 0:
+        return f"ended with exit code {exit_code}"
+    try:
+        return f"was ended by {signal.Signals(-exit_code).name}"
+    except ValueError:  # one that has no name, as real-time signals have none
+        return f"was ended by signal {-exit_code}"
 
 
 def _error_blocks(output: str) -> list[str]:

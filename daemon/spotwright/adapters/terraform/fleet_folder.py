@@ -21,7 +21,6 @@ from spotwright.domain.errors import BusyError, OutsideWorldError
 _MODULE = "spotwright-module"
 _PARTS = ("*.tf", "*.tftpl", "cloud-init/**/*", "modules/**/*")
 _NO_PARTS = {".terraform", "tests", "examples"}
-_UNFINISHED = "unfinished"
 _RETRY_S = 60.0
 _IGNORED = ".terraform/\n*.tfstate\n*.tfstate.*\n.spotwright/\n"
 
@@ -41,6 +40,7 @@ class FleetFolder:
         self.path = path.absolute()
         self.variables_file = self.path / "fleet.auto.tfvars.json"
         self._private = self.path / ".spotwright"
+        self._unfinished = self._private / "unfinished"  # there while a root is only a part of one
         self.config_file = self._private / "terraform.rc"
 
     @contextmanager
@@ -66,7 +66,7 @@ class FleetFolder:
                 with tempfile.TemporaryDirectory(dir=self._private, prefix="work-") as work:
                     yield Work(Path(work, "plan.tfplan"), Path(work, "next.tfvars.json"))
             finally:
-                if not self.is_root:  # no fleet after all
+                if not (self.is_root or self._unfinished.exists()):  # no fleet after all
                     shutil.rmtree(self._private, ignore_errors=True)
                     with suppress(OSError):  # something else is in it
                         self.path.rmdir()
@@ -82,8 +82,9 @@ class FleetFolder:
     @property
     def is_root(self) -> bool:
         """Tell whether Terraform has something to run here."""
-        whole = not (self._private / _UNFINISHED).exists()
-        return whole and any([*self.path.glob("*.tf"), *self.path.glob("*.tf.json")])
+        return not self._unfinished.exists() and any(
+            [*self.path.glob("*.tf"), *self.path.glob("*.tf.json")]
+        )
 
     def prepare(self, *, functions: bool) -> list[str]:
         """Make the folder a Terraform root if it is none; return what the user should know.
@@ -148,7 +149,7 @@ class FleetFolder:
     def _scaffold(self, *, functions: bool) -> list[str]:
         example = packaged_module() / "examples" / ("serverless" if functions else "minimal")
         self._private.mkdir(mode=0o700, exist_ok=True)
-        (self._private / _UNFINISHED).touch()  # a part of a root is none
+        self._unfinished.touch()
         if not (self.path / _MODULE).exists():
             self._vendor()
         for source in sorted(example.glob("*.tf")):
@@ -156,7 +157,7 @@ class FleetFolder:
             (self.path / source.name).write_text(_vendored_source(text), encoding="utf-8")
         with suppress(FileExistsError), open(self.path / ".gitignore", "x", encoding="utf-8") as f:
             f.write(_IGNORED)
-        (self._private / _UNFINISHED).unlink()
+        self._unfinished.unlink()
         return [f"{self.path} is a new Terraform root; main.tf is yours to edit"]
 
     def _vendor(self) -> None:

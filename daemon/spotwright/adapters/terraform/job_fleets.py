@@ -7,9 +7,9 @@ from pathlib import Path
 from spotwright.adapters.terraform.driver import Terraform
 from spotwright.adapters.terraform.environment import terraform_environment
 from spotwright.adapters.terraform.fleet_folder import FleetFolder
+from spotwright.adapters.terraform.guards import refuse_foreign_root
 from spotwright.adapters.terraform.program import find_program
-from spotwright.adapters.terraform.read_variables import read_wanted_fleet
-from spotwright.adapters.terraform.renting import apply_planned, refuse_foreign_root, stage
+from spotwright.adapters.terraform.renting import apply_planned, keep_plan_id, stage
 
 _log = logging.getLogger(__name__)
 
@@ -40,10 +40,9 @@ class JobFleets:
         """
         folder = FleetFolder(self._folder / job_id)
         with folder.working() as work:
-            before = None
+            after = stage(variables, work)
             if folder.variables_file.exists():
-                before = read_wanted_fleet(folder.variables_file)
-            after = stage(variables, work, folder, before)
+                keep_plan_id(work, folder.variables_file)
             for told in folder.prepare(functions=after.functions is not None):
                 _log.info("%s", told)
             terraform = self._terraform(folder)

@@ -6,7 +6,7 @@ terraform/modules/serverless. Keys are sorted: the difference between two files 
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -55,7 +55,18 @@ def tfvars_json(
             "memory_mb": fleet.functions.memory_mb,
             "function_count": fleet.functions.function_count,
         }
-    return json.dumps(variables, indent=2, sort_keys=True, allow_nan=False) + "\n"
+    return _text(variables)
+
+
+def under_plan_in_force(fresh: str, *, in_force: str) -> str:
+    """Return fresh variables with the plan id in force, if both ask for the same nodes.
+
+    The id is a tag of every node, and another one would change them all for nothing.
+    """
+    new, old = json.loads(fresh), json.loads(in_force)
+    if any(new.get(part) != old.get(part) for part in ("pools", "functions")):
+        return fresh
+    return _text(new | {"plan_id": old["plan_id"]})
 
 
 def pool_key(role: Role, pool: Pool) -> str:
@@ -109,6 +120,10 @@ def _pools(
         wanted = pools.setdefault(pool_key(group.role, offer.pool), pool)
         wanted["node_count"] += group.node_count
     return pools
+
+
+def _text(variables: Mapping[str, Any]) -> str:
+    return json.dumps(variables, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 
 def _decimal(price: float) -> str:

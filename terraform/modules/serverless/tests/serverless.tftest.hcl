@@ -114,6 +114,16 @@ run "functions_are_as_planned" {
   }
 }
 
+run "roles_of_functions_are_apart_from_others_and_bounded_if_asked" {
+  variables {
+    permissions_boundary_arn = "arn:aws:iam::123456789012:policy/boundary"
+  }
+  assert {
+    condition     = [aws_iam_role.this.path, aws_iam_role.this.permissions_boundary] == ["/spotwright/", "arn:aws:iam::123456789012:policy/boundary"]
+    error_message = "The functions' role has the path of a fleet's and the boundary."
+  }
+}
+
 run "functions_may_log_and_join_the_network_and_nothing_else" {
   assert {
     condition = {
