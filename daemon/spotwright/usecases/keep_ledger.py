@@ -88,7 +88,7 @@ class LedgerKeeper:
     ) -> None:
         """Note what changed about a job, unless it is too early to look again."""
         known = self._known.get(job.job_id)
-        is_early = known is not None and now - known.looked < _LOOK_EVERY
+        is_early = known is not None and not _is_due(known, agents, now)
         if is_early or len(self._entries) >= _ROWS_A_ROUND:
             return
         if known is None:
@@ -123,6 +123,16 @@ class LedgerKeeper:
             self._marks += marks
             known.written = current
         known.before = current
+
+
+def _is_due(known: _Known, agents: Iterable[AgentRecord], now: datetime) -> bool:
+    """Tell whether it is time to look again; a node that is new is not kept waiting."""
+    return now - known.looked >= _LOOK_EVERY or any(
+        agent.last_seen is not None
+        and agent.last_seen > known.looked
+        and agent.facts.agent_id not in known.entries
+        for agent in agents
+    )
 
 
 def _entry(job_id: str, agent: AgentRecord, planned: PlannedRun) -> LedgerEntry:
