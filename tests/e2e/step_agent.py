@@ -18,10 +18,9 @@ _INTERVALS_A_BATCH = 90
 class StepAgent:
     """One host with an open session."""
 
-    def __init__(self, address: str, agent_id: str, *, job_id: str, instance_type: str) -> None:
-        self._facts = v1.AgentFacts(
-            agent_id=agent_id, boot_id="b", job_id=job_id, instance_type=instance_type
-        )
+    def __init__(self, address: str, agent_id: str, *, job_id: str, **place: str) -> None:
+        """Be a host of a job; `place` may tell instance_type, instance_id, zone and market."""
+        self._facts = v1.AgentFacts(agent_id=agent_id, boot_id="b", job_id=job_id, **place)
         self._channel = grpc.insecure_channel(address)
         self._sent: queue.Queue[v1.SessionRequest | None] = queue.Queue()
         self._acked = threading.Condition()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from spotwright.client import Client
+from spotwright.domain.job_run import Progress
 from spotwright.domain.questions import JobDocument, PlannedFleet
 from spotwright.v1 import telemetry_pb2 as v1
 from tests.cli.command import printed_json, spotwright
@@ -185,6 +186,47 @@ def test_a_probe_is_asked_for_and_its_result_shown(measured: Measured) -> None:
 
     nobody = spotwright("probe", "gpu-9", "10.0.0.2", *measured.where)
     assert (nobody.returncode, nobody.stderr) == (2, "error: no agent 'gpu-9'\n")
+
+
+def test_the_rent_of_a_job_is_told_beside_its_plan_after_a_crash_too(
+    measured: Measured, tmp_path: Path
+) -> None:
+    offer = measured.pool.group.offer
+    place = {"instance_type": offer.instance_type.name, "zone": offer.zone}
+    other = "spot" if offer.market == "on-demand" else "on-demand"
+    with ExitStack() as agents:
+        for name, market in (("gpu-0", str(offer.market)), ("gpu-1", other)):
+            facts = place | {"market": market, "instance_id": f"i-{name}"}
+            agent = StepAgent(measured.daemon.address, name, job_id=measured.job_id, **facts)
+            agents.enter_context(agent).send_steps([])
+        with Client(measured.daemon.address) as client:
+            client.report_progress(measured.job_id, Progress(samples=1.0))
+        wait_for_spans(measured, 2)
+    measured.daemon.kill()
+    measured.daemon.start()
+
+    page = tmp_path / "bill.html"
+    told = spotwright("report", measured.job_id, "--html", page, *measured.where)
+    assert told.returncode == 0, told.stderr
+    assert f"{other} where {offer.market} was planned" in told.stdout
+    found = wait_for_spans(measured, 2)
+    planned, granted = (
+        next(pool for pool in found["pools"] if pool["market"] == market)
+        for market in (str(offer.market), other)
+    )
+    assert planned["price_usd_per_hour"] == pytest.approx(offer.price_usd_per_hour)
+    assert granted["planned_market"] == str(offer.market)
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def wait_for_spans(measured: Measured, count: int) -> Any:
+    end_s = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end_s:
+        found = printed_json("report", measured.job_id, *measured.where)
+        if len(found["timeline"]) >= count:
+            return found
+        time.sleep(0.5)
+    raise AssertionError(f"fewer than {count} nodes: {found['timeline']}")
 
 
 def wait_for_events(client: Client, job_id: str, kind: str) -> list[Any]:

@@ -99,6 +99,19 @@ def test_a_job_is_looked_at_every_half_minute_and_only_changes_are_written() -> 
     assert list(store.ledger(JOB.job_id)) == [entry("a", 0, 300), entry("b", 0, 60)]
 
 
+def test_a_new_node_is_written_down_at_once() -> None:
+    store = MemoryJobStore()
+    keeper = LedgerKeeper(store)
+    for at_s in range(0, 21, 5):
+        agents = [node("a", seen_s=at_s), node("gone", seen_s=-999)]
+        agents += [node("b", seen_s=at_s)] if at_s >= 10 else []
+        keeper.look(JOB, planned_fleet(), agents, now=after(at_s))
+        keeper.write()
+
+    assert store.written_counts == [1, 2]
+    assert list(store.ledger(JOB.job_id)) == [entry("a", 0, 10), entry("b", 10, 10)]
+
+
 def test_the_next_controller_goes_on_with_the_entries() -> None:
     store = MemoryJobStore()
     for at_s in (0, 60, 150, 400):

@@ -88,7 +88,7 @@ class LedgerKeeper:
     ) -> None:
         """Note what changed about a job, unless it is too early to look again."""
         known = self._known.get(job.job_id)
-        is_early = known is not None and now - known.looked < _LOOK_EVERY
+        is_early = known is not None and not _is_due(known, agents, now)
         if is_early or len(self._entries) >= _ROWS_A_ROUND:
             return
         if known is None:
@@ -105,8 +105,7 @@ class LedgerKeeper:
         """Write what was noted, in one step; what cannot be written now is kept for later."""
         if not self._entries and not self._marks:
             return
-        rows = [self._entries[key] for key in sorted(self._entries)]
-        self._store.write_ledger(rows, self._marks)
+        self._store.write_ledger(list(self._entries.values()), self._marks)
         self._entries, self._marks = {}, []
 
     def _remembered(self, job_id: str, now: datetime) -> _Known:
@@ -123,6 +122,16 @@ class LedgerKeeper:
             self._marks += marks
             known.written = current
         known.before = current
+
+
+def _is_due(known: _Known, agents: Iterable[AgentRecord], now: datetime) -> bool:
+    """Tell whether it is time to look again; a node that is new is not kept waiting."""
+    return now - known.looked >= _LOOK_EVERY or any(
+        agent.last_seen is not None
+        and agent.last_seen > known.looked
+        and agent.facts.agent_id not in known.entries
+        for agent in agents
+    )
 
 
 def _entry(job_id: str, agent: AgentRecord, planned: PlannedRun) -> LedgerEntry:
@@ -147,7 +156,12 @@ def _change(known: LedgerEntry | None, seen: LedgerEntry, now: datetime) -> Ledg
         return seen if now - seen.end_time <= SILENCE else None
     if seen.end_time <= known.end_time:
         return None
-    is_same = replace(seen, start_time=known.start_time, end_time=known.end_time) == known
+    is_same = _rent(seen) == _rent(known)
     if is_same and seen.end_time - known.end_time <= SILENCE:
         return replace(known, end_time=seen.end_time)
     return seen
+
+
+def _rent(entry: LedgerEntry) -> tuple[str, RentedPool, float | None]:
+    """Return what does not change while an entry goes on."""
+    return entry.instance_id, entry.pool, entry.price_usd_per_hour

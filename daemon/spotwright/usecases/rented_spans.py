@@ -27,7 +27,7 @@ def rented_spans(entries: Iterable[LedgerEntry], *, until: datetime) -> tuple[No
     """Return what was rented until some time, by start, ties by agent."""
     by_agent: dict[str, list[LedgerEntry]] = defaultdict(list)
     for entry in sorted(entries, key=lambda entry: entry.start_time):
-        if entry.start_time < until:
+        if entry.start_time <= until:
             by_agent[entry.agent_id].append(entry)
     spans = [span for own in by_agent.values() for span in _agent_spans(own, until)]
     return tuple(sorted(spans, key=lambda span: (span.start_time, span.agent_id)))
