@@ -25,7 +25,7 @@ from spotwright.domain.offer import Market, Pool
 from spotwright.simulator.campaign import Campaign
 from spotwright.simulator.conditions import Conditions
 from spotwright.simulator.draw import TracedWindows
-from spotwright.simulator.foresight import foresight_usd
+from spotwright.simulator.foresight import OneNodeJob, foresight_usd
 from spotwright.simulator.market import MarketTrace
 from spotwright.simulator.outcome import Outcome
 from spotwright.simulator.policies.one_fleet import TwoFleets
@@ -112,9 +112,21 @@ def print_all_zones(options: Options) -> None:
         closed = (uniform_usd - ours_usd) / (uniform_usd - least_usd)
         figures = (ours_usd, uniform_usd, least_usd)
         rows.append(
-            (f"{hours:g} h", *(f"{usd:.1f}" for usd in figures), f"{ratios[-1]:.3f}", f"{closed:.0%}")
+            (
+                f"{hours:g} h",
+                *(f"{usd:.1f}" for usd in figures),
+                f"{ratios[-1]:.3f}",
+                f"{closed:.0%}",
+            )
         )
-    header = ("deadline", "ours", "uniform progress, mean of zones", "foresight", "ratio", "gap closed")
+    header = (
+        "deadline",
+        "ours",
+        "uniform progress, mean of zones",
+        "foresight",
+        "ratio",
+        "gap closed",
+    )
     print_table("All zones as pools: mean $, moves pay 0.2 h and 0.40 $", header, rows)
     print_rows(
         "All zones: targets",
@@ -173,8 +185,7 @@ def _foresight(bound: _Bound) -> float:
     study = bound.study
     hours = (study.job.goal.deadline_s or 0.0) / 3600
     market = study.draw.market(bound.run, study.horizon_s, notice_s=0.0)
-    return foresight_usd(
-        market.capacity,
+    job = OneNodeJob(
         work_hours=WORK_HOURS,
         deadline_hours=hours,
         restart_hours=RESTART_HOURS,
@@ -182,6 +193,7 @@ def _foresight(bound: _Bound) -> float:
         on_demand_usd_per_hour=ON_DEMAND_USD,
         move_usd=study.conditions.checkpoint_gb * study.conditions.move_usd_per_gb,
     )
+    return foresight_usd(market.capacity, job)
 
 
 def _ratio(cell: Cell) -> float:

@@ -15,7 +15,9 @@ from spotwright.domain.errors import BadInputError
 
 _PlanFile = Annotated[
     Path | None,
-    typer.Option("--plan", metavar="FILE", help="Start with this plan (JSON) instead of a new one."),
+    typer.Option(
+        "--plan", metavar="FILE", help="Start with this plan (JSON) instead of a new one."
+    ),
 ]
 _Policies = Annotated[
     list[str] | None,

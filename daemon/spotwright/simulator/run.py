@@ -90,8 +90,7 @@ class _Run:
         for pool in self._relevant():
             time_s = min(time_s, self._scene.market.next_change_s(pool, self._time_s))
         for node in self._nodes:
-            if node.leaves_s < time_s:
-                time_s = node.leaves_s
+            time_s = min(time_s, node.leaves_s)
             if self._time_s < node.ready_s < time_s:
                 time_s = node.ready_s
         return max(time_s, self._time_s + _NEAR_S)

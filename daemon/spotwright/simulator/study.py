@@ -62,9 +62,7 @@ class Block:
 class Spread(Protocol):
     """Runs tasks somewhere: here, in processes, on a cluster."""
 
-    def map(
-        self, function: Callable[[Task], Result], tasks: Sequence[Task]
-    ) -> Iterable[Result]:
+    def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
         """Return what the function gives for each task, in their order."""
 
 
@@ -152,7 +150,6 @@ class Stage:
             choices=self.choices,
             source=study.source,
             fleets=study.fleets,
-            servers=study.servers,
             planned_s=study.planned_s,
             starts_planned=study.starts_planned,
             rules=study.rules,

@@ -24,7 +24,11 @@ class PriceHistory(NamedTuple):
 
 
 def read_price_history(
-    path: Path, *, instance_types: Collection[str], zones: Collection[str], begin: datetime,
+    path: Path,
+    *,
+    instance_types: Collection[str],
+    zones: Collection[str],
+    begin: datetime,
     end: datetime,
 ) -> PriceHistory:
     """Read the series of some types in some zones that have a price all the time.
