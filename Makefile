@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-agents test check bench bench-accuracy bench-planner bench-daemon bench-agent bench-terraform proto catalog soak format clean
+.PHONY: help demo demo-agents test check bench bench-accuracy bench-planner bench-control bench-daemon bench-agent bench-terraform proto catalog traces soak format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -46,6 +46,9 @@ bench-accuracy: $(VENV)/.dev ## predictions against measured clusters, beside th
 bench-planner: $(VENV)/.dev ## the exact search: seconds, proved gaps and rivals, case by case
 	$(BIN)/python -m benchmarks.planner
 
+bench-control: $(VENV)/.dev ## steering jobs through measured spot markets, beside rivals; 30 minutes on a quiet machine
+	$(BIN)/python -m benchmarks.control --data $(DATA)
+
 bench-agent: $(VENV)/.dev ## the agent: memory, CPU, notices, outages, a full disk; 10 minutes on a quiet machine
 	$(BIN)/python -m benchmarks.agent
 
@@ -60,6 +63,9 @@ proto: $(VENV)/.dev ## write the stubs of protos/ to daemon/spotwright/v1
 
 catalog: $(VENV)/.dev ## make the bundled catalog anew from the figures in $(DATA)
 	$(BIN)/python scripts/build_catalog.py --data $(DATA)
+
+traces: $(VENV)/.dev ## make the bundled availability series anew from the figures in $(DATA)
+	$(BIN)/python scripts/build_traces.py --data $(DATA)
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .benchmarks

@@ -25,7 +25,7 @@ from spotwright.domain.offer import Market, Pool
 from spotwright.simulator.campaign import Campaign
 from spotwright.simulator.conditions import Conditions
 from spotwright.simulator.draw import TracedWindows
-from spotwright.simulator.foresight import foresight_usd
+from spotwright.simulator.foresight import OneNodeJob, foresight_usd
 from spotwright.simulator.market import MarketTrace
 from spotwright.simulator.outcome import Outcome
 from spotwright.simulator.policies.one_fleet import TwoFleets
@@ -185,8 +185,7 @@ def _foresight(bound: _Bound) -> float:
     study = bound.study
     hours = (study.job.goal.deadline_s or 0.0) / 3600
     market = study.draw.market(bound.run, study.horizon_s, notice_s=0.0)
-    return foresight_usd(
-        market.capacity,
+    job = OneNodeJob(
         work_hours=WORK_HOURS,
         deadline_hours=hours,
         restart_hours=RESTART_HOURS,
@@ -194,6 +193,7 @@ def _foresight(bound: _Bound) -> float:
         on_demand_usd_per_hour=ON_DEMAND_USD,
         move_usd=study.conditions.checkpoint_gb * study.conditions.move_usd_per_gb,
     )
+    return foresight_usd(market.capacity, job)
 
 
 def _ratio(cell: Cell) -> float:

@@ -92,6 +92,7 @@ class JobNow:
     ready_in_s: float = 0.0  # until the last of them trains
     servers: Mapping[Pool, int] = field(default_factory=dict)
     down: frozenset[Pool] = frozenset()  # pools that give no more nodes for now
+    is_probed: bool = False  # all others give nodes; else nobody knows before they do
     weather: Mapping[Pool, Weather] = field(default_factory=dict)
     capacity: Weather = field(default_factory=Weather)  # of all spot pools together
     prices_usd_per_hour: Mapping[Pool, float] = field(default_factory=dict)  # newer than offers

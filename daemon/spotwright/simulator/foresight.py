@@ -13,6 +13,7 @@ live with whole steps beats it by more than what a step is worth.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,37 +25,36 @@ Floats = NDArray[np.float64]
 _NEVER = 1e9
 
 
-def foresight_usd(
-    capacity: Mapping[Pool, Series],
-    *,
-    work_hours: float,
-    deadline_hours: float,
-    restart_hours: float,
-    spot_usd_per_hour: float,
-    on_demand_usd_per_hour: float,
-    move_usd: float = 0.0,
-    restart_steps: int = 4,
-) -> float:
-    """Return the least cost of a job on one node.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneNodeJob:
+    """A job that runs on one node, of the same speed in every pool."""
 
-    Args:
-        capacity: of each spot pool, from the start of the job.
-        work_hours: that it takes without interruption, on either market.
-        deadline_hours: by which it must be done.
-        restart_hours: that entering takes.
-        spot_usd_per_hour: of every pool.
-        on_demand_usd_per_hour: of the same node on demand.
-        move_usd: fee of entering another zone than the last one.
-        restart_steps: into which a restart is cut; more are finer and slower.
+    work_hours: float
+    deadline_hours: float
+    restart_hours: float  # that entering takes
+    spot_usd_per_hour: float
+    on_demand_usd_per_hour: float
+    move_usd: float = 0.0  # fee of entering another zone than the last one
+
+
+def foresight_usd(
+    capacity: Mapping[Pool, Series], job: OneNodeJob, *, restart_steps: int = 4
+) -> float:
+    """Return the least cost of a job for somebody who knows the capacity of each pool in advance.
+
+    A restart is cut into `restart_steps`: more are finer and slower.
     """
-    step_hours = restart_hours / restart_steps
-    steps, works = int(deadline_hours / step_hours), math.ceil(work_hours / step_hours)
+    step_hours = job.restart_hours / restart_steps
+    steps, works = int(job.deadline_hours / step_hours), math.ceil(job.work_hours / step_hours)
     up = np.array([_steps_up(series, steps, step_hours) for series in capacity.values()])
-    prices = [spot_usd_per_hour * step_hours] * len(up) + [on_demand_usd_per_hour * step_hours]
+    hourly_usd = [job.spot_usd_per_hour] * len(up) + [job.on_demand_usd_per_hour]
+    prices = [usd * step_hours for usd in hourly_usd]
     value = np.full((len(up) + 2, works + restart_steps + 1), _NEVER)  # last two: demand, waits
     value[:, 0] = 0.0
     for step in reversed(range(steps)):
-        value = _before(value, up[:, step], prices, restart_steps=restart_steps, move_usd=move_usd)
+        value = _before(
+            value, up[:, step], prices, restart_steps=restart_steps, move_usd=job.move_usd
+        )
     return float(value[-1, works])
 
 

@@ -150,7 +150,6 @@ class Stage:
             choices=self.choices,
             source=study.source,
             fleets=study.fleets,
-            servers=study.servers,
             planned_s=study.planned_s,
             starts_planned=study.starts_planned,
             rules=study.rules,

@@ -308,6 +308,7 @@ def _now(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> JobNow:
         ready_in_s=max((ready - view.time_s for ready in starting), default=0.0),
         servers=view.servers,
         down=memory.down,
+        is_probed=view.is_probed,
         weather=memory.weather if rules.learn else {},
         capacity=memory.capacity if rules.learn else Weather(),
         prices_usd_per_hour=view.prices_usd_per_hour,

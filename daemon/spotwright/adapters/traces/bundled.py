@@ -7,7 +7,7 @@ Gzipped JSON: `format`, `sources`, and for each campaign its facts with `gap_s` 
 import gzip
 import json
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import gcd
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def _campaign(entry: dict[str, Any]) -> Campaign:
 
 def _entry(campaign: Campaign) -> dict[str, Any]:
     times, gap_s = campaign.nodes.times_s, _gap_s(campaign.nodes)
-    steps = [round((b - a) / gap_s) for a, b in zip(times, times[1:], strict=False)]
+    steps = [round((b - a) / gap_s) for a, b in pairwise(times)]
     return {
         "name": campaign.name,
         "source": campaign.source,

@@ -57,7 +57,7 @@ class OnDemand:
         """The pools of its spot fleet."""
         return self.fleets.watches
 
-    def decide(self, view: JobView) -> Wish:
+    def decide(self, _view: JobView) -> Wish:
         """Want the sure fleet."""
         return Wish(self.fleets.sure)
 

@@ -1,6 +1,7 @@
 """Our controller, as the daemon runs it: watch_fleet, then steer_job, then decided."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -17,6 +18,8 @@ from spotwright.usecases.watch_fleet import (
     postponed,
     watch_fleet,
 )
+
+_POLL_S = 15.0  # between two looks while nodes are expected
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,6 +86,12 @@ class Ours:
         memory, rules = self.memory, self.rules
         times = [memory.check_s, *memory.cooling.values()]
         times += [since_s + rules.grant_timeout_s for since_s in memory.short_since.values()]
+        present = Counter(node.pool for node in view.nodes)
+        if any(
+            present[pool] < count and pool not in memory.short_since
+            for pool, count in self._wanted.items()
+        ):
+            times.append(view.time_s + _POLL_S)  # to see what was granted
         if memory.drift_since_s is not None:
             times.append(memory.drift_since_s + rules.drift_after_s)
         return min((time_s for time_s in times if time_s > view.time_s), default=math.inf)

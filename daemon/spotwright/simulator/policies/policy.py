@@ -25,5 +25,5 @@ class Policy(Protocol):
     def watches(self) -> frozenset[Pool]:
         """Pools that it asks for capacity all the time, where not all are known."""
 
-    def decide(self, view: JobView) -> Wish:
+    def decide(self, view: JobView, /) -> Wish:
         """Return what is wanted from now on; called whenever something has happened."""

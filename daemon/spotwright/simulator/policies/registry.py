@@ -1,6 +1,5 @@
 """The policies by name."""
 
-from collections.abc import Mapping
 from enum import StrEnum
 
 from spotwright.domain.offer import Market, Pool
@@ -31,7 +30,6 @@ def policy_of(
     choices: FleetChoices,
     source: OfferSource,
     fleets: TwoFleets,
-    servers: Mapping[Pool, int],
     planned_s: float,
     starts_planned: bool,
     rules: SteeringRules,
