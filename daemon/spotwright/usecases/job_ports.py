@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from spotwright.domain.telemetry import AgentRecord, RollupPart
-from spotwright.usecases.store_ports import JobStore, LeaseStore, PlanStore
+from spotwright.usecases.store_ports import JobStore, LeaseStore, PlanStore, StepStore
 
 
 class AgentReader(Protocol):
@@ -37,7 +37,7 @@ class ReportStore(JobStore, AgentReader, Protocol):
     """What a report is made from."""
 
 
-class ControlStore(JobStore, LeaseStore, AgentReader, Protocol):
+class ControlStore(JobStore, LeaseStore, AgentReader, StepStore, Protocol):
     """What a controller works with."""
 
 
