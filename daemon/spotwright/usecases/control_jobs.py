@@ -99,7 +99,7 @@ class JobControl:
     async def run(self, stopping: asyncio.Event) -> None:
         """Make rounds until told to stop; then give the jobs back."""
         while not stopping.is_set():
-            await self._looked(self.make_round)
+            await self.look()
             pause_s = 0.0 if self._is_behind else self._times.period_s
             await self._pause(stopping, pause_s)
         if self._steering is not None:
@@ -108,6 +108,10 @@ class JobControl:
             await asyncio.to_thread(self.release)
         except StoreUnavailableError as error:
             _log.warning("jobs could not be given back, their leases will run out: %s", error)
+
+    async def look(self) -> None:
+        """Make a round, tell who watches, and begin what is due."""
+        await self._looked(self.make_round)
 
     async def serially(self, work: Callable[[], None]) -> None:
         """Do something in a thread, between two looks."""
