@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from spotwright.domain.telemetry import AgentFacts, BatchKey
+from spotwright.domain.telemetry import AgentFacts, BatchKey, StepSums
 from spotwright.usecases.store_ports import Retention, Store
 from tests.contracts.store_values import START_UNIX_S, in_threads, new_agent, new_batch, unused
 
@@ -25,6 +25,35 @@ class TelemetryContract:
         assert number > 0
         assert (stored.key, stored.document) == (batch.key, batch.document)
         assert (stored.receive_unix_ms, stored.clock_skew_s) == (_START_MS, -0.25)
+
+    def test_steps_for_a_job_count_once_however_often_their_batch_comes(
+        self, store: Store, other: Store
+    ) -> None:
+        job_id, silent = unused("job"), unused("job")
+        one, two = (new_agent(job_id=job_id) for _ in range(2))
+        first = StepSums(step_count=3, last_step=7, samples=1.5, loss=0.5)
+        later = StepSums(step_count=2, last_step=5)
+        for facts in (one, two):
+            store.open_session(facts, session_id=unused("session"), replica="a")
+        batch = replace(new_batch(one, 1), steps=first)
+
+        for keeper in (store, other, store):
+            keeper.commit_batches([batch])
+        store.commit_batches([replace(new_batch(one, 2), steps=later), new_batch(two, 1)])
+
+        found = store.job_steps([job_id, silent])
+        assert dict(found) == {job_id: [StepSums(step_count=5, last_step=7, samples=1.5, loss=0.5)]}
+
+    def test_steps_of_agents_and_jobs_are_told_apart(self, store: Store) -> None:
+        jobs = [unused("job"), unused("job")]
+        agents = [new_agent(job_id=job_id) for job_id in (*jobs, "")]
+        sums = [StepSums(step_count=n, last_step=n, samples=float(n)) for n in (1, 2, 3)]
+
+        store.commit_batches(
+            [replace(new_batch(a, 1), steps=s) for a, s in zip(agents, sums, strict=True)]
+        )
+
+        assert dict(store.job_steps(jobs)) == {jobs[0]: [sums[0]], jobs[1]: [sums[1]]}
 
     @pytest.mark.parametrize(
         "odd", ["NULL", 'a"b', "a\\b", "{a,b}", "%(a)s", "ü 漢", " ", "a'b;--"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from spotwright.client import Client
+from spotwright.domain.fleet import NodeGroup
 from spotwright.domain.job_run import Event, Progress, Steer
 from spotwright.domain.questions import JobDocument, PlannedFleet
 from tests.agent.agent_process import AgentProcess, running_agent
@@ -45,22 +46,33 @@ def rented_hosts(
     stack: ExitStack, folder: Path, planned: PlannedFleet, flags: list[str]
 ) -> list[RunningHost]:
     """Run an agent for each worker of a plan."""
-    hosts: list[RunningHost] = []
-    for group in planned.plan.prediction.fleet.workers:
-        assert group.offer is not None
-        for _ in range(group.node_count):
-            name = f"host-{len(hosts)}"
-            cloud = stack.enter_context(metadata_server("aws"))
-            cloud.facts |= {
-                "instance-id": f"i-{len(hosts):017}",
-                "instance-type": group.instance_type.name,
-                "placement/availability-zone-id": group.offer.zone,
-                "instance-life-cycle": str(group.offer.market),
-            }
-            where = ["--agent-id", name, "--cloud", "aws", "--metadata-url", cloud.url]
-            agent = stack.enter_context(running_agent(folder / name, *where, *flags))
-            hosts.append(RunningHost(name, agent, cloud))
-    return hosts
+    groups = planned.plan.prediction.fleet.workers
+    nodes = [group for group in groups for _ in range(group.node_count)]
+    return [_host(stack, folder, n, group, flags) for n, group in enumerate(nodes)]
+
+
+def one_host(
+    stack: ExitStack, folder: Path, planned: PlannedFleet, flags: list[str]
+) -> RunningHost:
+    """Run an agent for the first worker of a plan."""
+    return _host(stack, folder, 0, planned.plan.prediction.fleet.workers[0], flags)
+
+
+def _host(
+    stack: ExitStack, folder: Path, number: int, group: NodeGroup, flags: list[str]
+) -> RunningHost:
+    assert group.offer is not None
+    name = f"{folder.name}-{number}"
+    cloud = stack.enter_context(metadata_server("aws"))
+    cloud.facts |= {
+        "instance-id": f"i-{number:017}",
+        "instance-type": group.instance_type.name,
+        "placement/availability-zone-id": group.offer.zone,
+        "instance-life-cycle": str(group.offer.market),
+    }
+    where = ["--agent-id", name, "--cloud", "aws", "--metadata-url", cloud.url]
+    agent = stack.enter_context(running_agent(folder / name, *where, *flags))
+    return RunningHost(name, agent, cloud)
 
 
 def until(what: Callable[[], T | None], *, patience_s: float = PATIENCE_S) -> T:

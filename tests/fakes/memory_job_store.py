@@ -1,7 +1,7 @@
 """A store of plans, jobs, leases and agents in memory, with a clock of its own for leases."""
 
 import time
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import fields
 from datetime import datetime
 from threading import RLock
@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from spotwright.domain.errors import NotFoundError
 from spotwright.domain.job_run import Event, JobRun, JobState, NewEvent, PlanRecord
-from spotwright.domain.telemetry import AgentRecord, RollupPart
+from spotwright.domain.telemetry import AgentRecord, RollupPart, StepSums
 from spotwright.usecases.store_ports import Lease, PageStart
 from tests.fakes.memory_ledger import MemoryLedger
 
@@ -29,6 +29,7 @@ class MemoryJobStore(MemoryLedger):
         self._leases: dict[str, tuple[str, float]] = {}
         self.agent_records: dict[str, AgentRecord] = {}
         self.rollup_parts: dict[str, list[RollupPart]] = {}
+        self.step_sums: dict[str, list[StepSums]] = {}  # by job
         self.job_read_count = 0
 
     def add_plan(self, plan: PlanRecord, *, request_id: str = "") -> PlanRecord:
@@ -150,6 +151,9 @@ class MemoryJobStore(MemoryLedger):
     ) -> Sequence[RollupPart]:
         parts = self.rollup_parts.get(agent_id, [])
         return [part for part in parts if start_unix_s <= part.start_unix_s < end_unix_s][:limit]
+
+    def job_steps(self, job_ids: Collection[str]) -> Mapping[str, Sequence[StepSums]]:
+        return {name: self.step_sums[name] for name in job_ids if name in self.step_sums}
 
     def _log(self, job_id: str, events: Sequence[NewEvent], request_id: str) -> None:
         log = self._events.setdefault(job_id, [])

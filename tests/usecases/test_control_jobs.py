@@ -26,11 +26,12 @@ class Cluster:
         self.store.add_plan(plan_record())
         for i in range(job_count):
             self.store.add_job(job_run(f"job-{i}", state=JobState.RUNNING), [])
+        self.planned = PlannedRuns(self.store, lambda _: planned_run(deadline_s=100.0))
 
     def replica(self, name: str) -> JobControl:
         return JobControl(
             self.store,
-            PlannedRuns(self.store, lambda _: planned_run(deadline_s=100.0)),
+            self.planned,
             replica=name,
             clock=lambda: after(self.now_s),
             times=TIMES,

@@ -17,7 +17,8 @@ SLOW = replace(NOTHING_CAME, asked={}, pace_factor=0.5)
 
 def told(view: JobView, *, for_s: int) -> tuple[list[Trigger], SteeringMemory]:
     """Look every 5 s, and return what was told."""
-    memory, found = SteeringMemory(), []
+    memory = SteeringMemory()
+    found: list[Trigger] = []
     for time_s in range(0, for_s, 5):
         view = replace(view, time_s=float(time_s))
         watched = watch_fleet(view, memory, goal=GOAL, rules=RULES, spot_pools={POOL})

@@ -56,6 +56,7 @@ class JobCourse:
     first_plan_id: str = ""  # the promise; empty: the current plan is the first
     begun_fraction: float = 0.0  # of the goal, when the current plan began
     begun: Progress = field(default_factory=Progress)  # the counts then
+    is_told: bool = False  # training reports its progress itself: that is the truth
     spent_usd: float | None = None  # None: not counted, or some node has no price
     spent_until: datetime | None = None
     forecast: Forecast | None = None

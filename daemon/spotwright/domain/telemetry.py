@@ -156,6 +156,26 @@ class NetworkProbe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepSums:
+    """The steps of one agent for one job, added up."""
+
+    step_count: int
+    last_step: int  # the largest number that training gave to one
+    samples: float | None = None  # None: training does not tell
+    loss: float | None = None  # the latest that was told
+
+    def added(self, later: "StepSums") -> "StepSums":
+        """Add up both."""
+        told = [sums.samples for sums in (self, later) if sums.samples is not None]
+        return StepSums(
+            step_count=self.step_count + later.step_count,
+            last_step=max(self.last_step, later.last_step),
+            samples=sum(told) if told else None,
+            loss=self.loss if later.loss is None else later.loss,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedBatch:
     """One batch of an agent, ready to be stored. Times are corrected to the daemon's clock."""
 
@@ -169,6 +189,7 @@ class ReceivedBatch:
     parts: tuple[RollupPart, ...]  # of the finest resolution
     latest_sample: bytes | None = None  # documents, their times corrected
     latest_step: bytes | None = None
+    steps: StepSums | None = None  # None: it has none
     notices: tuple[AgentNotice, ...] = ()
     probes: tuple[NetworkProbe, ...] = ()
     faults: bytes | None = None  # None: as before

@@ -20,7 +20,8 @@ from functools import partial
 
 from spotwright.domain.errors import StoreUnavailableError
 from spotwright.domain.job_run import JobRun, JobState, NewEvent
-from spotwright.domain.telemetry import AgentRecord
+from spotwright.domain.telemetry import AgentRecord, StepSums
+from spotwright.usecases.agents_progress import agents_progress
 from spotwright.usecases.all_agents import all_agents
 from spotwright.usecases.follow_job import Memory, follow
 from spotwright.usecases.follow_terms import follow_terms
@@ -28,6 +29,7 @@ from spotwright.usecases.job_memory import remembered
 from spotwright.usecases.job_ports import ControlStore
 from spotwright.usecases.keep_ledger import LedgerKeeper
 from spotwright.usecases.planned_runs import PlannedRuns
+from spotwright.usecases.report_progress import advanced, progress_events
 from spotwright.usecases.steer_jobs import Change, JobSteering
 from spotwright.usecases.store_ports import Lease, PageStart
 from spotwright.usecases.watch_terms import TermWatch
@@ -35,6 +37,7 @@ from spotwright.usecases.watch_terms import TermWatch
 _log = logging.getLogger(__name__)
 _PAGE = 1000
 _TAKEN_AT_ONCE = 200  # each is a commit of its own: a few milliseconds
+_KEEP_PROGRESS_S = 15.0  # between two writes of how far agents say that a job is
 _OPEN_STATES = tuple(state for state in JobState if not state.has_ended)
 
 
@@ -98,7 +101,7 @@ class JobControl:
     async def run(self, stopping: asyncio.Event) -> None:
         """Make rounds until told to stop; then give the jobs back."""
         while not stopping.is_set():
-            await self._looked(self.make_round)
+            await self.look()
             pause_s = 0.0 if self._is_behind else self._times.period_s
             await self._pause(stopping, pause_s)
         if self._steering is not None:
@@ -107,6 +110,10 @@ class JobControl:
             await asyncio.to_thread(self.release)
         except StoreUnavailableError as error:
             _log.warning("jobs could not be given back, their leases will run out: %s", error)
+
+    async def look(self) -> None:
+        """Make a round, tell who watches, and begin what is due."""
+        await self._looked(self.make_round)
 
     async def serially(self, work: Callable[[], None]) -> None:
         """Do something in a thread, between two looks."""
@@ -265,9 +272,11 @@ class JobControl:
         self._ledger.start_round(self._memories.keys())
         if self._steering is not None:
             self._steering.keep_only(self._memories.keys())
+        steps = self._store.job_steps([job.job_id for job in jobs if not job.course.is_told])
         for job in jobs:
             try:
-                if self._follow_one(job, agents.get(job.job_id, ())):
+                job = self._advanced(job, steps.get(job.job_id, ()))  # noqa: PLW2901
+                if job.state.has_ended or self._follow_one(job, agents.get(job.job_id, ())):
                     noticed.append(job.job_id)
             except StoreUnavailableError:
                 raise
@@ -275,6 +284,25 @@ class JobControl:
                 _log.exception("job %s cannot be followed", job.job_id)
         self._ledger.write()
         return noticed
+
+    def _advanced(self, job: JobRun, sums: Sequence[StepSums]) -> JobRun:
+        """Return a job that is as far as its agents say; kept from time to time."""
+        planned, now = self._planned.of(job.plan_id), self._clock()
+        told = agents_progress(sums, planned.strategy)
+        if told is None or job.course.is_told:
+            return job
+        found = advanced(job, told, planned, now=now)
+        if found.progress == job.progress and found.state is job.state:
+            return job
+        since_s = (now - job.update_time).total_seconds()
+        if found.state is job.state and since_s < _KEEP_PROGRESS_S:
+            return replace(found, update_time=job.update_time)
+
+        def change(job: JobRun) -> tuple[JobRun, Sequence[NewEvent]]:
+            after = advanced(job, told, planned, now=now)
+            return after, progress_events(job, after, told, now=now, tell_fall=False)
+
+        return self.change_mine(job.job_id, change) or job
 
     def _follow_one(self, job: JobRun, agents: Sequence[AgentRecord]) -> bool:
         """Log what happened to a job; tell whether anything did."""

@@ -5,7 +5,13 @@ from datetime import datetime
 from typing import Protocol
 
 from spotwright.domain.telemetry import AgentRecord, RollupPart
-from spotwright.usecases.store_ports import JobStore, LeaseStore, LedgerStore, PlanStore
+from spotwright.usecases.store_ports import (
+    JobStore,
+    LeaseStore,
+    LedgerStore,
+    PlanStore,
+    StepStore,
+)
 
 
 class AgentReader(Protocol):
@@ -37,7 +43,7 @@ class ReportStore(JobStore, LedgerStore, AgentReader, Protocol):
     """What a report is made from."""
 
 
-class ControlStore(JobStore, LedgerStore, LeaseStore, AgentReader, Protocol):
+class ControlStore(JobStore, LedgerStore, LeaseStore, AgentReader, StepStore, Protocol):
     """What a controller works with."""
 
 

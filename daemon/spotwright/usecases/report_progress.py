@@ -43,27 +43,14 @@ class ProgressLog:
         def changed(job: JobRun) -> tuple[JobRun, Sequence[NewEvent]]:
             if job.state.has_ended:
                 raise JobEndedError(job_id, state=job.state)
-            found = advanced(job, progress, planned, now=now)
-            return found, self._events(job, found, progress, now)
+            own = replace(job, course=replace(job.course, is_told=True))
+            found = advanced(own, progress, planned, now=now)
+            fell_back = job.job_id not in self._fallen_back
+            return found, progress_events(job, found, progress, now=now, tell_fall=fell_back)
 
         found = self._jobs.change_job(job_id, changed, request_id=request_id)
         self._remember(found, progress)
         return found
-
-    def _events(
-        self, before: JobRun, after: JobRun, told: Progress, now: datetime
-    ) -> list[NewEvent]:
-        events = []
-        if before.state is JobState.PENDING:
-            events.append(_event("job-started", "training has started", told, now))
-        if _fell_back(after.progress, told) and before.job_id not in self._fallen_back:
-            text = "training fell back to an earlier state; what was reached before stays counted"
-            event = _event("progress-fell-back", text, told, now)
-            reached = {f"reached_{name}": text for name, text in _facts(after.progress).items()}
-            events.append(replace(event, facts={**event.facts, **reached}))
-        if after.state is JobState.SUCCEEDED:
-            events.append(_event("goal-reached", "the goal is reached", after.progress, now))
-        return events
 
     def _remember(self, job: JobRun, told: Progress) -> None:
         with self._lock:
@@ -71,6 +58,23 @@ class ProgressLog:
                 self._fallen_back.add(job.job_id)
             else:
                 self._fallen_back.discard(job.job_id)
+
+
+def progress_events(
+    before: JobRun, after: JobRun, told: Progress, *, now: datetime, tell_fall: bool
+) -> list[NewEvent]:
+    """Return what is logged of progress; that training fell back only if `tell_fall`."""
+    events = []
+    if before.state is JobState.PENDING:
+        events.append(_event("job-started", "training has started", told, now))
+    if tell_fall and _fell_back(after.progress, told):
+        text = "training fell back to an earlier state; what was reached before stays counted"
+        event = _event("progress-fell-back", text, told, now)
+        reached = {f"reached_{name}": figure for name, figure in _facts(after.progress).items()}
+        events.append(replace(event, facts={**event.facts, **reached}))
+    if after.state is JobState.SUCCEEDED:
+        events.append(_event("goal-reached", "the goal is reached", after.progress, now))
+    return events
 
 
 def check_progress(progress: Progress) -> None:

@@ -151,7 +151,12 @@ class JobSteering:
         """End decisions; an apply that runs is waited for."""
         for task in self._deciding:
             task.cancel()
-        await asyncio.gather(*self._deciding, *self._carrying, return_exceptions=True)
+        await self.wait()
+
+    async def wait(self) -> None:
+        """Wait for everything that was begun."""
+        while tasks := [*self._deciding, *self._carrying]:
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     def _known(self, job: JobRun) -> _Steered:
         if job.job_id not in self._jobs:

@@ -4,7 +4,7 @@ Each raises StoreUnavailableError when the store cannot be reached or cannot wri
 full, server gone); nothing of such a call is kept, or all of it is and the same call again is safe.
 """
 
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -18,6 +18,7 @@ from spotwright.domain.telemetry import (
     QueuedCommand,
     ReceivedBatch,
     RollupPart,
+    StepSums,
     StoredBatch,
 )
 
@@ -147,8 +148,9 @@ class TelemetryStore(Protocol):
     def commit_batches(self, batches: Sequence[ReceivedBatch]) -> Set[BatchKey]:
         """Store batches for good, in one step; return those that were not stored before.
 
-        With each new batch its rollups, the agent's latest figures and, for each notice and probe
-        of an agent that works for a known job, an event of that job are stored.
+        With each new batch its rollups, the agent's latest figures, its steps for a job and, for
+        each notice and probe of an agent that works for a known job, an event of that job are
+        stored.
         """
 
     def agents(
@@ -185,6 +187,13 @@ class TelemetryStore(Protocol):
 
     def take_commands(self, agent_ids: Collection[str]) -> Sequence[QueuedCommand]:
         """Return the commands that wait for these agents, oldest first, and forget them."""
+
+
+class StepStore(Protocol):
+    """How far agents say that jobs are."""
+
+    def job_steps(self, job_ids: Collection[str]) -> Mapping[str, Sequence[StepSums]]:
+        """Return the sums of each agent that made steps for these jobs; each step counts once."""
 
 
 class TokenStore(Protocol):
@@ -233,6 +242,7 @@ class Store(
     LedgerStore,
     LeaseStore,
     TelemetryStore,
+    StepStore,
     TokenStore,
     HistorySource,
     Protocol,

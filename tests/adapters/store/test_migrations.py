@@ -29,6 +29,9 @@ RELEASED = ("0001",)  # add the newest migration here with each release that has
 MakeUrl = Callable[[], str]
 
 
+_EMPTY = {"alembic_version", "job_steps"}  # not of things that the released versions kept
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def make_url(request: pytest.FixtureRequest, tmp_path: Path) -> MakeUrl:
     if request.param == "sqlite":
@@ -59,7 +62,7 @@ def test_what_a_released_version_kept_is_there_after_the_upgrade(
         with database.reading() as connection:
             assert schema_version(connection) == HEAD
             for table in inspect(connection).get_table_names():
-                if table != "alembic_version":
+                if table not in _EMPTY:
                     count = connection.execute(text(f"SELECT count(*) FROM {table}")).scalar()
                     assert count == (table in kept), table
 

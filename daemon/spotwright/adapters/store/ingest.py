@@ -14,6 +14,7 @@ from sqlalchemy import Connection, update
 from spotwright.adapters.store.boots import BootName, Mark, lock_marks, moves, prepare_moves
 from spotwright.adapters.store.database import Database
 from spotwright.adapters.store.host_news import store_news
+from spotwright.adapters.store.job_steps import add_steps
 from spotwright.adapters.store.open_rollups import Drafts, OpenRollups, rows_of
 from spotwright.adapters.store.prepared_statement import PreparedStatement
 from spotwright.adapters.store.store_part import StorePart
@@ -74,6 +75,7 @@ class SqlIngest(StorePart):
             self._keep_batches.run(connection, [_row(batch, marks) for batch in new])
             self._advance.run(connection, moves(new, marks))
             store_news(connection, new)
+            add_steps(self._database, connection, new)
         self._keep_rollups.run(connection, rows_of(drafts, stored=False))
         known = rows_of(drafts, stored=True)
         if self._replace_rollups.run(connection, known) != len(known):

@@ -4,6 +4,7 @@ from spotwright.adapters.store.agents import SqlAgents
 from spotwright.adapters.store.commands import SqlCommands
 from spotwright.adapters.store.database import Database
 from spotwright.adapters.store.ingest import SqlIngest
+from spotwright.adapters.store.job_steps import SqlJobSteps
 from spotwright.adapters.store.jobs import SqlJobs
 from spotwright.adapters.store.leases import SqlLeases
 from spotwright.adapters.store.ledger import SqlLedger
@@ -21,6 +22,7 @@ class SqlStore(
     SqlPlans,
     SqlJobs,
     SqlLedger,
+    SqlJobSteps,
     SqlLeases,
     SqlAgents,
     SqlIngest,

@@ -81,6 +81,17 @@ jobs = Table(
     Index("jobs_by_time", "create_time", "job_id"),
 )
 
+job_steps = Table(  # each step once: a batch that comes again is not new
+    "job_steps",
+    metadata,
+    Column("job_id", Name, primary_key=True),
+    Column("agent_id", Name, primary_key=True),
+    Column("step_count", BigInteger, nullable=False),
+    Column("last_step", BigInteger, nullable=False),
+    Column("samples", Double),
+    Column("loss", Double),
+)
+
 events = Table(
     "events",
     metadata,

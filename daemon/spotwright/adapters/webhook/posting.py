@@ -5,6 +5,7 @@ import logging
 import queue
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
@@ -59,6 +60,8 @@ class Webhook:
                 self._post_once(document)
             except (OSError, ValueError) as error:
                 problem = error
+                if isinstance(error, urllib.error.HTTPError):
+                    error.close()
             else:
                 return
         _log.warning("the webhook did not take an event: %s", problem)

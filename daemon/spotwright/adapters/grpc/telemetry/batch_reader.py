@@ -6,6 +6,7 @@
 The way through the network counts as skew; it is far below 2 s.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from spotwright.domain.telemetry import (
     ReceivedBatch,
     RollupPart,
     Statistic,
+    StepSums,
 )
 from spotwright.v1 import telemetry_pb2 as v1
 
@@ -67,6 +69,7 @@ def read_batch(batch: v1.Batch, *, sender: Sender, receive_unix_ms: int) -> Rece
         parts=_parts(batch, skew_ms),
         latest_sample=_latest(batch.samples, skew_ms),
         latest_step=_latest(batch.steps, skew_ms),
+        steps=_step_sums(batch.steps),
         notices=tuple(_notice(notice, skew_ms) for notice in batch.notices),
         probes=tuple(_probe(probe, skew_ms) for probe in batch.probes),
         faults=_faults(batch),
@@ -199,6 +202,21 @@ def _latest(messages: Sequence[v1.HostSample | v1.StepSample], skew_ms: int) -> 
     latest = messages[-1]
     latest.time_unix_ms -= skew_ms
     return latest.SerializeToString()
+
+
+def _step_sums(steps: Sequence[v1.StepSample]) -> StepSums | None:
+    """Add up steps, in the order in which they were made."""
+    if not steps:
+        return None
+    samples = [step.samples for step in steps if step.HasField("samples")]
+    losses = [step.loss for step in steps if step.HasField("loss") and math.isfinite(step.loss)]
+    total = sum(count for count in samples if math.isfinite(count) and count >= 0)
+    return StepSums(
+        step_count=len(steps),
+        last_step=max(0, *(step.step for step in steps)),
+        samples=total if samples else None,
+        loss=losses[-1] if losses else None,
+    )
 
 
 def _faults(batch: v1.Batch) -> bytes | None:

@@ -1,0 +1,50 @@
+import json
+import math
+
+from spotwright.domain.offer import Market, Pool
+from spotwright.domain.steering import Move, NodeState, Trigger, Weather
+from spotwright.domain.steering_question import JobFacts
+from spotwright.usecases.steering_notes import Carried, SteeringNotes, notes_of, notes_text
+from spotwright.usecases.watch_fleet import SteeringMemory
+
+POOL = Pool("g5.xlarge", "use1-az4", Market.SPOT)
+FULL = SteeringNotes(
+    memory=SteeringMemory(
+        time_s=1.5,
+        nodes={"i-1": (POOL, NodeState.LEAVING)},
+        down=frozenset({POOL}),
+        cooling={POOL: 9.0},
+        failures={POOL: (2, 3.5)},
+        short_since={POOL: 0.0},
+        weather={POOL: Weather(up_hours=1.0, losses=2)},
+        capacity=Weather(down_hours=0.5, returns=1),
+        drift_since_s=4.0,
+        standing=frozenset({Trigger.DEADLINE_AT_RISK}),
+        move=Move.WAIT,
+        change_s=-math.inf,
+        check_s=77.0,
+        goal_per_hour=0.1,
+        usd_per_hour=2.0,
+        prices={POOL: 0.4},
+    ),
+    facts=JobFacts(
+        spot_pools=frozenset({POOL}), budget_usd=9.0, checkpoint_s=2.0, stops_as_one=True
+    ),
+    pending=(Trigger.NODE_LOST,),
+    forced=True,
+    leaving_until={"i-1": 1.8e9},
+    interval_s=600.0,
+    carried=Carried(started_plan_id="p-1", failure_count=1, retry_unix_s=5.0),
+    prices_usd_per_hour={POOL: 0.5},
+)
+
+
+def test_notes_come_back_as_they_were_and_are_plain_json() -> None:
+    for notes in (FULL, SteeringNotes()):
+        assert notes_of(notes_text(notes)) == notes
+    assert "Infinity" not in notes_text(FULL)
+    assert json.loads(notes_text(FULL))["memory"]["change_s"] is None
+
+
+def test_a_job_without_notes_has_new_ones() -> None:
+    assert notes_of("") == SteeringNotes()
