@@ -36,7 +36,10 @@ class MemoryRentedFleets:
         del self._nodes[instance_id]
 
     def add_group(self, fleet_name: str, *, pool_key: str | None, desired_count: int) -> None:
-        group = GrantedGroup(pool_key=pool_key, desired_count=desired_count, refusal=None)
+        name = f"{fleet_name}-{pool_key}-{len(self._groups)}"
+        group = GrantedGroup(
+            name=name, pool_key=pool_key, desired_count=desired_count, refusal=None
+        )
         self._groups.append((fleet_name, group))
 
     def granted(self, fleet_name: str) -> GrantedFleet:

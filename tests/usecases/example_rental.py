@@ -68,9 +68,13 @@ def nodes(node_count: int, *, key: str | None = WORKERS, pool: Pool = G5_SPOT) -
 
 
 def group(
-    desired_count: int, *, key: str | None = WORKERS, refusal: Refusal | None = None
+    desired_count: int,
+    *,
+    key: str | None = WORKERS,
+    refusal: Refusal | None = None,
+    name: str = "resnet50-w-1",
 ) -> GrantedGroup:
-    return GrantedGroup(pool_key=key, desired_count=desired_count, refusal=refusal)
+    return GrantedGroup(name=name, pool_key=key, desired_count=desired_count, refusal=refusal)
 
 
 def granted(

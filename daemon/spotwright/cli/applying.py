@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from spotwright.cli.apply_view import Renting, print_renting, renting_json
 from spotwright.cli.approval import ask_approval
 from spotwright.cli.fleet_text import rented_text
 from spotwright.cli.planning import infeasible_answer_json
+from spotwright.cli.recovering import refusing_unheld, take_in_unheld
 from spotwright.cli.terminal import note, print_json
 from spotwright.cli.terraform_run import open_terraform
 from spotwright.domain.errors import BadInputError, CredentialsError
@@ -37,6 +39,7 @@ def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
         if folder.is_root:
             terraform.init()
         last = read_wanted_fleet(folder.variables_file) if folder.variables_file.exists() else None
+        take_in_unheld(folder, terraform, last)
         with ThreadPoolExecutor(1) as beside:  # the two take about as long
             state = beside.submit(terraform.resources) if folder.is_root else None
             answer = _planned(planner, job, asked, last)
@@ -52,7 +55,8 @@ def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
         _prepare(folder, after, asked)
         _init(terraform, after, is_new=not resources)
         note("Terraform looks at what there is ...")
-        planned = terraform.plan(work.plan_file, variables=work.variables_file)
+        with refusing_unheld(folder, terraform, last or after) if resources else nullcontext():
+            planned = terraform.plan(work.plan_file, variables=work.variables_file)
         refuse_foreign_root(asked.folder, resources, after, planned.changes)
         pools = {p.pool for fleet in (before, after) if fleet is not None for p in fleet.pools}
         renting = Renting(

@@ -6,6 +6,7 @@ from spotwright.adapters.terraform.fleet_folder import FleetFolder
 from spotwright.adapters.terraform.read_variables import read_wanted_fleet
 from spotwright.cli.apply_view import Renting, print_renting, renting_json
 from spotwright.cli.approval import ask_approval
+from spotwright.cli.recovering import check_all_is_given_up, take_in_for_destroy
 from spotwright.cli.sources import open_catalog
 from spotwright.cli.terminal import note, print_json
 from spotwright.cli.terraform_run import open_terraform
@@ -30,6 +31,7 @@ def destroy_fleet(
     with folder.working() as work:
         terraform = open_terraform(folder.path, program=program, config_file=folder.config_file)
         terraform.init()
+        take_in_for_destroy(folder, terraform, _told(folder))
         before = _rented(folder, has_state=bool(terraform.resources()))
         if before is None:
             note(f"nothing is rented from {path}")
@@ -48,6 +50,8 @@ def destroy_fleet(
         if not auto_approve:
             ask_approval("Give this up?")
         terraform.apply(work.plan_file)
+        check_all_is_given_up(folder, before)
+        folder.settle()
         folder.variables_file.unlink(missing_ok=True)
     if as_json:
         print_json(renting_json(renting))
@@ -55,17 +59,24 @@ def destroy_fleet(
         note(f"nothing is rented from {path} any more; {folder.variables_file.name} is gone, too")
 
 
+def _told(folder: FleetFolder) -> WantedFleet | None:
+    """Return what the folder's variables ask for; None: there are none."""
+    if not folder.variables_file.exists():
+        return None
+    return read_wanted_fleet(folder.variables_file)
+
+
 def _rented(folder: FleetFolder, *, has_state: bool) -> WantedFleet | None:
     """Return what a folder rents; None: nothing, and nothing is said to be."""
-    is_told = folder.variables_file.exists()
-    if has_state and is_told:
-        return read_wanted_fleet(folder.variables_file)
+    told = _told(folder)
+    if has_state and told is not None:
+        return told
     if has_state:
         raise BadInputError(
             f"{folder.variables_file} is not there, and Terraform needs it to give up what the "
             "state holds: `spotwright plan JOB --tfvars FILE` writes one that will do"
         )
-    if is_told:
+    if told is not None:
         raise OutsideWorldError(
             f"the state of {folder.path} holds nothing, so there is nothing to give up by it; if "
             "its fleet runs (`spotwright reconcile` tells), bring the state it was rented with; if "

@@ -1,7 +1,7 @@
 """What Terraform would change in a fleet folder: a plan that is looked at and thrown away."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ class Drift:
 
     changes: Sequence[ResourceChange] | None
     problem: str | None = None
+    held_ids: Collection[str] | None = None  # of what the state holds; None: not known
 
 
 NOT_ASKED = Drift(None)
@@ -42,4 +43,6 @@ def _drift(folder: Path, scratch: Path, program: str | None) -> Drift:
     terraform = open_terraform(
         folder.absolute(), program=program, config_file=scratch / "terraform.rc", say=lambda _: None
     )
-    return Drift(terraform.plan(scratch / "plan.tfplan", lock=False).changes)
+    held_ids = terraform.state().ids
+    planned = terraform.plan(scratch / "plan.tfplan", lock=False)
+    return Drift(planned.changes, held_ids=held_ids)

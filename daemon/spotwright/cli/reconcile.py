@@ -11,7 +11,7 @@ from spotwright.cli.options import AsJson, CatalogFile, FleetDir, TerraformProgr
 from spotwright.cli.sources import age_text, open_catalog
 from spotwright.cli.terminal import print_json
 from spotwright.domain.hardware import Cloud
-from spotwright.usecases.reconcile_fleet import reconcile_fleet
+from spotwright.usecases.reconcile_fleet import FolderState, reconcile_fleet
 from spotwright.usecases.rent_prices import RentPrices, rent_prices
 
 
@@ -51,8 +51,10 @@ def reconcile(
     granted = rented.granted(wanted.name)
     prices = rent_prices(wanted, granted, rented=rented, catalog=catalog)
     drift = NOT_ASKED if no_drift else fleet_drift(folder, program=program)
+    held_ids, is_cut_off = drift.held_ids, FleetFolder(folder).is_cut_off
+    state = None if held_ids is None else FolderState(held_ids=held_ids, is_cut_off=is_cut_off)
     comparison = Comparison(
-        reconciliation=reconcile_fleet(wanted, granted, prices=prices.usd_per_hour),
+        reconciliation=reconcile_fleet(wanted, granted, prices=prices.usd_per_hour, state=state),
         drift=drift.changes,
         drift_problem=drift.problem,
         notes=_price_notes(prices),

@@ -23,6 +23,7 @@ class DifferenceKind(StrEnum):
     PRICE_UNKNOWN = "price-unknown"
     STRAY_NODES = "stray-nodes"  # of a pool that the file does not have
     STRAY_GROUP = "stray-group"
+    NOT_IN_STATE = "not-in-state"  # of the folder: an apply was cut off, or another folder rents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

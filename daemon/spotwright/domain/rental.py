@@ -49,6 +49,7 @@ class GrantedNode:
     zone: str
     market: Market
     launch_time: datetime
+    group_name: str | None = None  # of the group that keeps it; None: it stands alone
 
     @property
     def pool(self) -> Pool:
@@ -77,6 +78,7 @@ class Refusal:
 class GrantedGroup:
     """What the cloud was told to keep running for one pool of workers."""
 
+    name: str
     pool_key: str | None  # its tag; None: it has none
     desired_count: int
     refusal: Refusal | None  # of the last node it tried to start; None: it is not short of any
@@ -88,3 +90,35 @@ class GrantedFleet:
 
     nodes: tuple[GrantedNode, ...]  # by instance id
     groups: tuple[GrantedGroup, ...]  # by pool key; two of a key while one takes over
+
+
+class RentedKind(StrEnum):
+    """What can be rented by itself: a node of a group comes and goes with it."""
+
+    GROUP = "group"
+    NODE = "instance"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnheldRental:
+    """Something paid for under a fleet's name that the state of its folder does not hold."""
+
+    kind: RentedKind
+    rental_id: str  # the group's name, or the instance's id
+    pool_key: str | None  # its tag; None: it has none
+    instance_ids: tuple[str, ...]  # what of it runs
+
+    def __str__(self) -> str:
+        if self.kind is RentedKind.NODE:
+            return f"instance {self.rental_id}"
+        count = len(self.instance_ids)
+        return f"group {self.rental_id} with {count} node{'' if count == 1 else 's'}"
+
+    def removal_command(self, region: str) -> str:
+        """Return what a person runs to be rid of it."""
+        if self.kind is RentedKind.NODE:
+            what = f"ec2 terminate-instances --instance-ids {self.rental_id}"
+        else:
+            name = f"--auto-scaling-group-name {self.rental_id}"
+            what = f"autoscaling delete-auto-scaling-group --force-delete {name}"
+        return f"aws {what} --region {region}"

@@ -5,17 +5,32 @@ are those of the pool; otherwise it is there, paid for, and told as what it is. 
 of nodes that are not there at all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from spotwright.domain.offer import Pool
 from spotwright.domain.reconciliation import Bill, ComparedPool, Reconciliation
-from spotwright.domain.rental import GrantedFleet, WantedFleet, WantedPool
+from spotwright.domain.rental import GrantedFleet, UnheldRental, WantedFleet, WantedPool
+from spotwright.usecases.find_unheld import find_unheld
 from spotwright.usecases.pool_differences import pool_differences
 from spotwright.usecases.stray_differences import stray_differences
+from spotwright.usecases.unheld_differences import unheld_differences
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderState:
+    """What the folder of a fleet knows of what it has rented."""
+
+    held_ids: Collection[str]
+    is_cut_off: bool  # an apply there did not end well: the next takes in what it left
 
 
 def reconcile_fleet(
-    wanted: WantedFleet, granted: GrantedFleet, *, prices: Mapping[Pool, float]
+    wanted: WantedFleet,
+    granted: GrantedFleet,
+    *,
+    prices: Mapping[Pool, float],
+    state: FolderState | None = None,
 ) -> Reconciliation:
     """Return how a rented fleet differs from the one that was asked for.
 
@@ -23,15 +38,34 @@ def reconcile_fleet(
         wanted: what the file asks for.
         granted: what runs or starts under the fleet's name.
         prices: of one node per hour, now; a pool without one is left out, and so is its money.
+        state: what the folder holds; None: not known, and all that runs is taken for held.
     """
-    pools = tuple(_compared(pool, granted, prices) for pool in wanted.pools)
+    unheld = find_unheld(granted, held_ids=state.held_ids, wanted=wanted) if state else ()
+    held = _without(granted, unheld)
+    pools = tuple(_compared(pool, held, prices) for pool in wanted.pools)
     of_pools = [difference for pool in pools for difference in pool_differences(pool, prices)]
     known_keys = {pool.key for pool in wanted.pools}
     return Reconciliation(
         wanted=wanted,
         pools=pools,
         billed=Bill.of(prices.get(node.pool) for node in granted.nodes),
-        differences=(*of_pools, *stray_differences(granted, prices, known_keys=known_keys)),
+        differences=(
+            *of_pools,
+            *stray_differences(held, prices, known_keys=known_keys),
+            *unheld_differences(
+                unheld, granted, prices, wanted=wanted, is_cut_off=bool(state and state.is_cut_off)
+            ),
+        ),
+    )
+
+
+def _without(granted: GrantedFleet, unheld: Sequence[UnheldRental]) -> GrantedFleet:
+    """Return what the folder rents: what is not its own is told by itself."""
+    rental_ids = {rental.rental_id for rental in unheld}
+    node_ids = {instance_id for rental in unheld for instance_id in rental.instance_ids}
+    return GrantedFleet(
+        nodes=tuple(node for node in granted.nodes if node.instance_id not in node_ids),
+        groups=tuple(group for group in granted.groups if group.name not in rental_ids),
     )
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mypy_boto3_ec2.type_defs import InstanceTypeDef
 
 _ALIVE = ["pending", "running"]
+_GROUP_TAG = "aws:autoscaling:groupName"  # from the first second; Auto Scaling writes it
 _STARTING_OR_UP = ("Pending", "InService")  # and Pending:Wait, Pending:Proceed
 
 
@@ -69,7 +70,7 @@ class AwsRentedFleets:
         groups = [self._group(group) for group in found]
         return GrantedFleet(
             nodes=tuple(sorted(nodes, key=lambda node: node.instance_id)),
-            groups=tuple(sorted(groups, key=lambda group: group.pool_key or "")),
+            groups=tuple(sorted(groups, key=lambda group: (group.pool_key or "", group.name))),
         )
 
     def spot_prices_usd_per_hour(self, pools: Collection[Pool]) -> Mapping[Pool, float]:
@@ -119,6 +120,7 @@ class AwsRentedFleets:
         states = [instance["LifecycleState"] for instance in group["Instances"]]
         is_full = sum(state.startswith(_STARTING_OR_UP) for state in states) >= desired_count
         return GrantedGroup(
+            name=group["AutoScalingGroupName"],
             pool_key=_tags(group).get("Pool"),
             desired_count=desired_count,
             refusal=None if is_full else self._refusal(group["AutoScalingGroupName"]),
@@ -143,6 +145,7 @@ def _node(instance: InstanceTypeDef, zones: Zones) -> GrantedNode:
         zone=zones.id_by_name.get(zone_name, zone_name),
         market=Market.SPOT if is_spot else Market.ON_DEMAND,
         launch_time=instance["LaunchTime"],
+        group_name=_tags(instance).get(_GROUP_TAG),
     )
 
 

@@ -19,6 +19,7 @@ from python_terraform import IsFlagged
 
 from spotwright.adapters.terraform.changes import PlanEvents, ResourceChange
 from spotwright.adapters.terraform.failures import explain, interrupted
+from spotwright.adapters.terraform.held_state import HeldState, read_state
 from spotwright.adapters.terraform.process import Ended, run
 from spotwright.adapters.terraform.program import Program
 from spotwright.domain.errors import (
@@ -147,6 +148,26 @@ class Terraform:
             self._check("state list", ended, ended.output)
             answer.seek(0)
             return tuple(answer.read().decode().split("\n")[:-1])
+
+    def state(self) -> HeldState:
+        """Return the addresses and the ids of what the state holds.
+
+        Raises:
+            TerraformError: the state cannot be read.
+        """
+        with tempfile.TemporaryFile() as answer:
+            ended = self._ended("state pull", stdout=answer)
+            self._check("state pull", ended, ended.output)
+            answer.seek(0)
+            return read_state(answer.read().decode())
+
+    def take_in(self, address: str, thing_id: str) -> None:
+        """Have the state hold something that is there already, at the address it belongs to.
+
+        Raises:
+            TerraformError: it failed, for example because the configuration has no such address.
+        """
+        self._run("import", address, thing_id)
 
     def _run(self, command: str, *arguments: str) -> None:
         ended = self._ended(command, *arguments, input=False, no_color=IsFlagged)

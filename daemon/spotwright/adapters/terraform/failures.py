@@ -9,6 +9,10 @@ import signal
 from collections.abc import Sequence
 
 _PREAMBLE = "Terraform encountered problems during initialisation"
+_GOES_ON = (
+    "run `spotwright apply` again, or `spotwright destroy`: each takes in what was left, and goes "
+    "on from there"
+)
 _TAIL = 20  # lines to quote where Terraform ended without an error of its own
 
 # Pattern and explanation; {0} is the first group of the pattern.
@@ -159,13 +163,11 @@ def interrupted(doing: str, *, stop_count: int) -> str:
     if stop_count > 1:
         return (
             f"interrupted: {doing} stopped at once, and what it was making may not be in the "
-            "state; look with `spotwright reconcile` before you run the command again"
+            f"state; {_GOES_ON}"
         )
     return (
-        f"interrupted: {doing} has stopped; running the command again goes on from what it made. "
-        "The AWS provider breaks off the calls at hand, so that one thing may be there that the "
-        "state does not know: where the next run says that something exists already, `spotwright "
-        "destroy` and apply again"
+        f"interrupted: {doing} has stopped. The AWS provider breaks off the calls at hand, so that "
+        f"nodes may run that the state does not hold; {_GOES_ON}"
     )
 
 

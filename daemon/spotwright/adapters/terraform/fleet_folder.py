@@ -3,7 +3,8 @@
 main.tf, variables.tf     written once, then the user's
 spotwright-module/        a copy of the module, so that the folder needs nothing else
 fleet.auto.tfvars.json    what the last plan asks for
-.spotwright/              lock and saved plan of the command that runs there: mode 0700
+.spotwright/              lock and saved plan of the command that runs there, and whether one was
+                          cut off: mode 0700
 """
 
 import fcntl
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from spotwright.domain.errors import BusyError, OutsideWorldError
+from spotwright.domain.errors import BusyError, OutsideWorldError, TerraformRefusedError
 
 _MODULE = "spotwright-module"
 _PARTS = ("*.tf", "*.tftpl", "cloud-init/**/*", "modules/**/*")
@@ -41,6 +42,9 @@ class FleetFolder:
         self.variables_file = self.path / "fleet.auto.tfvars.json"
         self._private = self.path / ".spotwright"
         self._unfinished = self._private / "unfinished"  # there while a root is only a part of one
+        self.cut_off_file = (
+            self._private / "cut-off"
+        )  # there from before an apply until it ends well
         self.config_file = self._private / "terraform.rc"
 
     @contextmanager
@@ -85,6 +89,33 @@ class FleetFolder:
         return not self._unfinished.exists() and any(
             [*self.path.glob("*.tf"), *self.path.glob("*.tf.json")]
         )
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Tell whether an apply here did not end well, and may have made what no state holds."""
+        return self.cut_off_file.exists()
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Have it known, also after a kill, that Terraform changes something and has yet to end.
+
+        Raises:
+            OutsideWorldError: the folder cannot be written.
+        """
+        was_cut_off = self.is_cut_off
+        with _outside_world(self.cut_off_file):
+            self.cut_off_file.touch()
+        try:
+            yield
+        except TerraformRefusedError:  # nothing was changed
+            if not was_cut_off:
+                self.settle()
+            raise
+        self.settle()
+
+    def settle(self) -> None:
+        """Forget that an apply was cut off: nothing is left of it that no state holds."""
+        self.cut_off_file.unlink(missing_ok=True)
 
     def prepare(self, *, functions: bool) -> list[str]:
         """Make the folder a Terraform root if it is none; return what the user should know.

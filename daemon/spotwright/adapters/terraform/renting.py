@@ -31,10 +31,10 @@ def apply_planned(
 ) -> None:
     """Apply the plan; the folder's variables are those of what it has begun to be."""
     put_back = folder.take_variables(work.variables_file.read_text(encoding="utf-8"))
-    if not is_changed:
-        return
     try:
-        terraform.apply(work.plan_file)
+        with folder.changing():
+            if is_changed:
+                terraform.apply(work.plan_file)
     except TerraformRefusedError:
         put_back()
         raise
