@@ -49,11 +49,13 @@ def read_planned_run(document: bytes) -> PlannedRun:
         deadline_s=plan.deadline_s if plan.HasField("deadline_s") else None,
         strategy=_STRATEGIES.get(prediction.strategy),
         pools=_pools(prediction),
-        nodes=tuple(_nodes(group) for group in prediction.fleet.nodes if group.HasField("offer")),
+        nodes=tuple(
+            _planned_nodes(group) for group in prediction.fleet.nodes if group.HasField("offer")
+        ),
     )
 
 
-def _nodes(group: planner_pb2.NodeGroup) -> PlannedNodes:
+def _planned_nodes(group: planner_pb2.NodeGroup) -> PlannedNodes:
     offer = group.offer
     name = group.instance_type.name or offer.instance_type
     return PlannedNodes(
