@@ -18,7 +18,10 @@ from spotwright.usecases.account_pools import account_pools
 from spotwright.usecases.rented_spans import accounts_end, rented_spans, spent_usd
 
 _MOST_MARKS = 500  # the latest events; more cannot be told apart in a chart
-_DAILY_KINDS = {"job-created", "controller-changed", "network-probed", "network-probe-failed"}
+_DAILY_KINDS = {
+    *("job-created", "controller-changed", "checkpoint-advice"),
+    *("network-probed", "network-probe-failed"),
+}
 _FELL_BACK = "progress-fell-back"
 
 
