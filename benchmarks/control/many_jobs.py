@@ -86,21 +86,19 @@ async def _measured(
     for task in sending:
         task.cancel()
     decided = sum(agent.noticed for agent in agents)
-    with Client(daemon.address) as client:
-        told = sum(
-            any(e.kind in _DECIDED for e in client.list_job_events(f"job-{n}", page_size=100))
-            for n in range(int(events_per_s * lasts_s))
-        )
+    store = open_store(daemon.store_url)
+    told = sum(
+        any(event.kind == "replanned" for event in store.events(f"job-{number}", limit=100))
+        for number in range(job_count)
+    )
+    store.close()
     return [
         ("jobs, notices per second", f"{job_count}, {events_per_s:g}"),
         ("nothing happens: daemon", f"{quiet[0]:.1%} of a core"),
         ("notices: daemon", f"{busy[0]:.1%} of a core (target {TARGET_FRACTION:.0%})"),
         ("notices: the process that decides, too", f"{busy[0] + busy[1]:.1%} of a core"),
-        ("notices, jobs decided about", f"{decided}, {told}"),
+        ("notices given, jobs planned anew", f"{decided}, {told}"),
     ]
-
-
-_DECIDED = ("replanned", "waiting", "kept", "goal-out-of-reach")
 
 
 async def _give_notices(agents: "list[_Agent]", events_per_s: float) -> None:

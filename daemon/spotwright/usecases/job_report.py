@@ -44,12 +44,11 @@ def report_job(
 ) -> JobReport:
     """Report on a job, or raise NotFoundError."""
     job = store.job(job_id)
-    run = planned.of(job.plan_id)
     step_s = _measured_step_s(job, store, now)
     return JobReport(
         job=job,
-        lines=report_lines(job, run, step_s, now=now),
-        terms=_terms(job, run, store, now),
+        lines=report_lines(job, planned.of(job.first_plan_id), step_s, now=now),
+        terms=_terms(job, planned.of(job.plan_id), store, now),
     )
 
 

@@ -92,6 +92,10 @@ class JobSteering:
         for job_id in self._jobs.keys() - job_ids:
             del self._jobs[job_id]
 
+    def forget(self, job_id: str) -> None:
+        """Forget a job that is taken anew: others may have steered it since."""
+        self._jobs.pop(job_id, None)
+
     def look(self, job: JobRun, agents: Sequence[AgentRecord], *, now: datetime) -> Looked:
         """Look at a job; what comes of it is the caller's to keep. Blocks."""
         known = self._known(job)
