@@ -128,7 +128,7 @@ def look_at_fleet(
         leaving_until=notes.leaving_until,
     )
     pace = meter.measured(job, planned, now=now, is_whole=_is_whole(whole.view))
-    prices = {**notes.prices_usd_per_hour, **planned.prices_usd_per_hour}
+    prices = {**planned.prices_usd_per_hour, **notes.prices_usd_per_hour}
     notes = replace(notes, prices_usd_per_hour=prices)
     course = spent(job.course, usd_per_hour(whole.hosts, planned, prices), now=now)
     job = replace(job, course=course)
@@ -138,7 +138,12 @@ def look_at_fleet(
     looked = Looked(course=course, notes=notes, keep=is_old)
     if course.steer is Steer.OFF or not planned.workers:
         return looked
-    view = replace(whole.view, pace_factor=pace, spent_usd=course.spent_usd or 0.0)
+    view = replace(
+        whole.view,
+        pace_factor=pace,
+        spent_usd=course.spent_usd or 0.0,
+        prices_usd_per_hour=prices,
+    )
     if _is_still_starting(view, notes.memory, rules):
         return looked
     return _steered(looked, job, whole._replace(view=view), promise, rules, now)
