@@ -2,11 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from spotwright.domain.job_run import JobState, Progress
+from spotwright.domain.job_run import Forecast, JobState, Progress
+from spotwright.domain.prediction import Interval
+from spotwright.domain.units import format_duration
 from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.usecases.report_progress import ProgressLog
 from tests.cli.command import spotwright, spotwright_here
@@ -39,6 +42,27 @@ def test_start_prints_the_id_and_nothing_else(daemon: SmallDaemon) -> None:
     job_id = jobs(daemon, "start", "plan-1").strip()
 
     assert daemon.store.job(job_id).state is JobState.PENDING
+
+
+def test_a_steered_job_shows_what_is_spent_and_expected(daemon: SmallDaemon) -> None:
+    job_id = jobs(daemon, "start", "plan-1", "--steer", "announce").strip()
+    expected = Forecast(duration_s=Interval(3600, 7200, 9000), cost_usd=Interval(3, 4, 5))
+    daemon.store.change_job(
+        job_id,
+        lambda job: (
+            replace(job, course=replace(job.course, spent_usd=1.25, forecast=expected)),
+            (),
+        ),
+    )
+
+    shown, told = jobs(daemon, "show", job_id), jobs_json(daemon, "show", job_id)
+
+    low, mid, high = (format_duration(seconds) for seconds in (3600, 7200, 9000))
+    for text in ("announce", f"{mid} ({low} to {high})", "$4.00 ($3.00 to $5.00)", "$1.25"):
+        assert text in shown
+    assert (told["steer"], told["spent_usd"], told["first_plan_id"]) == ("announce", 1.25, "plan-1")
+    assert told["forecast"]["cost_usd"] == {"low": 3.0, "mid": 4.0, "high": 5.0}
+    assert mid in jobs(daemon, "list")
 
 
 def test_a_job_is_shown_listed_and_stopped(daemon: SmallDaemon) -> None:

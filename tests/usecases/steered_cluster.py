@@ -54,6 +54,7 @@ class DirectDecider:
         self.held = asyncio.Event()
         self.held.set()
         self.asked: list[SteeringQuestion] = []
+        self.dearer = 1.0  # than the catalog was when the plan was made
 
     async def decide(self, question: SteeringQuestion) -> SteeringAnswer:
         self.asked.append(question)
@@ -63,6 +64,11 @@ class DirectDecider:
         replanner = Replanner(spec, self._source, now=self._clock())
         found = replanner.decided(question, rules=SteeringRules(), clock=lambda: 0.0)
         return answer_of(reply_text(found), question.job, now=self._clock())
+
+    async def prices(self, job: JobDocument) -> dict[Pool, float]:
+        spec = parse_job(job.text, path="job.yaml").of_model(None)
+        own = Replanner(spec, self._source, now=self._clock()).prices_usd_per_hour
+        return {pool: self.dearer * usd for pool, usd in own.items()}
 
     async def variables(self, plan: PlanRecord) -> str:
         return f"variables of {plan.plan_id}"

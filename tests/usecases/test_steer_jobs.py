@@ -233,6 +233,22 @@ def test_a_job_is_steered_though_the_catalog_has_lost_the_pool_that_failed(folde
     assert all(pool.instance_type != "g4dn.xlarge" for pool in fleet)
 
 
+def test_prices_that_rise_are_told_once_and_counted(folder: Path) -> None:
+    async def dearer(cluster: SteeredCluster) -> None:
+        replica = cluster.replica("a")
+        await cluster.let_pass(60, replica)
+        replica.decider.dearer = 2.0
+        await cluster.let_pass(3600, replica)
+        usual_usd = 3 * cluster.planned.of("plan-1").prices_usd_per_hour[cluster.pool]
+        spent_usd = cluster.store.job(JOB).course.spent_usd
+        assert spent_usd is not None
+        assert 1.6 * usual_usd < spent_usd < 2.1 * usual_usd
+
+    cluster = play(SteeredCluster(folder), dearer)
+
+    assert len(cluster.events("price-change")) == 1
+
+
 def test_a_job_that_is_only_announced_is_not_carried_out(folder: Path) -> None:
     cluster = play(SteeredCluster(folder, steer=Steer.ANNOUNCE), lose_one)
 

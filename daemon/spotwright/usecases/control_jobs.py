@@ -251,6 +251,8 @@ class JobControl:
             )
         if job.controller == self._replica:
             self._memories[job.job_id] = memory
+            if self._steering is not None:
+                self._steering.forget(job.job_id)
         return changed and job.controller == self._replica
 
     def _taken(self, job: JobRun, now: datetime) -> tuple[JobRun, Sequence[NewEvent]]:

@@ -64,18 +64,18 @@ def report_job(
 ) -> JobReport:
     """Report on a job, or raise NotFoundError."""
     job = store.job(job_id)
-    run, events = planned.of(job.plan_id), list(all_events(job_id, store))
+    promised, events = planned.of(job.first_plan_id), list(all_events(job_id, store))
     records = Records(store.ledger(job_id), events, store.progress_marks(job_id))
-    accounts = account_job(job, run, records, now=now)
+    accounts = account_job(job, promised, records, now=now)
     measured = Measured(
         step_s=_measured_step_s(job, store, now),
         accounts=accounts,
-        lost_fraction=lost_fraction(run, events),
+        lost_fraction=lost_fraction(promised, events),
     )
     return JobReport(
         job=job,
-        lines=report_lines(job, run, measured, now=now),
-        terms=_terms(job, run, store, events, now),
+        lines=report_lines(job, promised, measured, now=now),
+        terms=_terms(job, planned.of(job.plan_id), store, events, now),
         accounts=accounts,
     )
 

@@ -4,7 +4,7 @@ A look changes nothing: it returns the course of the job and what to remember, f
 keep while the job is still its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from spotwright.domain.planned_run import PlannedRun
 from spotwright.domain.steering import JobNow, JobView, NodeState, Trigger
 from spotwright.domain.steering_question import JobFacts
 from spotwright.domain.telemetry import AgentRecord
+from spotwright.domain.units import format_duration
 from spotwright.usecases.advise_checkpoints import (
     agents_of,
     checkpoint_interval_s,
@@ -127,7 +128,7 @@ def look_at_fleet(
         leaving_until=notes.leaving_until,
     )
     pace = meter.measured(job, planned, now=now, is_whole=_is_whole(whole.view))
-    prices = {**notes.prices_usd_per_hour, **planned.prices_usd_per_hour}
+    prices = {**planned.prices_usd_per_hour, **notes.prices_usd_per_hour}
     notes = replace(notes, prices_usd_per_hour=prices)
     course = spent(job.course, usd_per_hour(whole.hosts, planned, prices), now=now)
     job = replace(job, course=course)
@@ -137,7 +138,12 @@ def look_at_fleet(
     looked = Looked(course=course, notes=notes, keep=is_old)
     if course.steer is Steer.OFF or not planned.workers:
         return looked
-    view = replace(whole.view, pace_factor=pace, spent_usd=course.spent_usd or 0.0)
+    view = replace(
+        whole.view,
+        pace_factor=pace,
+        spent_usd=course.spent_usd or 0.0,
+        prices_usd_per_hour=prices,
+    )
     if _is_still_starting(view, notes.memory, rules):
         return looked
     return _steered(looked, job, whole._replace(view=view), promise, rules, now)
@@ -196,7 +202,7 @@ def _steered(
     return replace(
         looked,
         notes=kept,
-        events=[*_events(watched.triggers, view, now), *_advice_events(savings, now)],
+        events=[*_events(watched.triggers, view, now), *_advice_events(kept, notes, now)],
         keep=looked.keep or changed or {*kept.memory.nodes} != {*notes.memory.nodes},
         savings=savings,
         due=_due(job, view, watched, kept, rules),
@@ -248,6 +254,9 @@ def _savings(
             weather=memory.weather,
         )
     if not is_news(interval_s, notes.interval_s):
+        new = {name: hosts[name] for name in states.keys() - notes.memory.nodes.keys()}
+        if new and notes.interval_s is not None:
+            found.append(Saving(agent_ids=tuple(agents_of(new)), interval_s=notes.interval_s))
         return tuple(found), notes.interval_s
     found.append(Saving(agent_ids=tuple(agents_of(hosts)), interval_s=interval_s))
     return tuple(found), interval_s
@@ -266,14 +275,12 @@ def _events(triggers: Sequence[Trigger], view: JobView, now: datetime) -> list[N
     ]
 
 
-def _advice_events(savings: Sequence[Saving], now: datetime) -> list[NewEvent]:
-    return [
-        NewEvent(
+def _advice_events(kept: SteeringNotes, before: SteeringNotes, now: datetime) -> Iterator[NewEvent]:
+    interval_s = kept.interval_s
+    if interval_s is not None and interval_s != before.interval_s:
+        yield NewEvent(
             time=now,
             kind="checkpoint-advice",
-            text=f"training is told to save its state every {saving.interval_s:.0f} s",
-            facts={"interval_s": f"{saving.interval_s:.6g}"},
+            text=f"training is told to save its state every {format_duration(interval_s)}",
+            facts={"interval_s": f"{interval_s:.6g}"},
         )
-        for saving in savings
-        if saving.interval_s is not None
-    ]

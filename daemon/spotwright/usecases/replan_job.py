@@ -17,7 +17,7 @@ from spotwright.domain.workload import Strategy
 from spotwright.perfmodel.interruption import checkpoint_s
 from spotwright.perfmodel.predict import predict
 from spotwright.usecases.fleet_choices import FleetChoices
-from spotwright.usecases.list_offers import worker_offers
+from spotwright.usecases.list_offers import server_offers, worker_offers
 from spotwright.usecases.ports import OfferSource
 from spotwright.usecases.predict_fleet import predict_fleet
 from spotwright.usecases.resolve_fleet import resolve_fleet
@@ -36,6 +36,15 @@ class Replanner:
         self._job, self._source, self._now = job, source, now
         self._choices = FleetChoices(job, source, now=now)
         self._facts = job_facts(job, source, now=now)
+
+    @property
+    def prices_usd_per_hour(self) -> dict[Pool, float]:
+        """What one node of each pool that the job could use costs."""
+        return {
+            offer.pool: offer.price_usd_per_hour
+            for offers in (worker_offers, server_offers)
+            for offer in offers(self._job, self._source, now=self._now)
+        }
 
     def decided(
         self, question: SteeringQuestion, *, rules: SteeringRules, clock: Callable[[], float]

@@ -35,6 +35,7 @@ _log = logging.getLogger(__name__)
 _MOST_DECISIONS = 16  # that wait or are made: the lane has room for as many
 _MOST_APPLIES = 4
 _RETRY = timedelta(seconds=10)  # after a decision that failed
+_PRICES_HOLD = timedelta(minutes=10)
 
 Change = Callable[[JobRun], tuple[JobRun, Sequence[NewEvent]]]
 
@@ -55,9 +56,12 @@ class _Steered:
 
     notes: SteeringNotes
     meter: PaceMeter = field(default_factory=PaceMeter)
+    first_plan_id: str = ""  # of a job that is steered
     due: Due | None = None
     doing: Doing = Doing.NOTHING
     not_before: datetime | None = None  # a decision failed
+    priced: datetime | None = None  # when prices were asked for
+    pricing: bool = False
     deciding: bool = False
     carrying: bool = False
 
@@ -92,6 +96,10 @@ class JobSteering:
         for job_id in self._jobs.keys() - job_ids:
             del self._jobs[job_id]
 
+    def forget(self, job_id: str) -> None:
+        """Forget a job that is taken anew: others may have steered it since."""
+        self._jobs.pop(job_id, None)
+
     def look(self, job: JobRun, agents: Sequence[AgentRecord], *, now: datetime) -> Looked:
         """Look at a job; what comes of it is the caller's to keep. Blocks."""
         known = self._known(job)
@@ -106,6 +114,7 @@ class JobSteering:
         )
         known.notes = looked.notes
         known.due = looked.due
+        known.first_plan_id = job.first_plan_id if looked.notes.memory.time_s is not None else ""
         known.doing = Doing.NOTHING
         if self._fleets is not None:
             known.doing = carry_out.to_do(job, looked.notes.carried, now=now)
@@ -141,6 +150,10 @@ class JobSteering:
             if known.due is not None and not known.deciding and not early:
                 known.deciding = True
                 self._begin(self._decide(job_id, known, known.due, keeper, changed), self._deciding)
+            old = known.priced is None or now - known.priced >= _PRICES_HOLD
+            if known.first_plan_id and old and not known.pricing:
+                known.pricing, known.priced = True, now
+                self._begin(self._price(job_id, known, keeper), self._deciding)
             if known.doing is not Doing.NOTHING and not known.carrying:
                 known.carrying = True
                 self._begin(
@@ -197,12 +210,34 @@ class JobSteering:
         changed(job_id)
         self.start_due(keeper, changed)
 
+    async def _price(self, job_id: str, known: _Steered, keeper: Keeper) -> None:
+        """Ask what pools cost by now."""
+        try:
+            async with self._decisions:
+                job = await asyncio.to_thread(self._document, known.first_plan_id)
+                prices = await self._decider.prices(job)
+        except SpotwrightError as error:
+            _log.warning("job %s: prices cannot be told: %s", job_id, error)
+            return
+        finally:
+            known.pricing = False
+
+        def keep() -> None:
+            both = {**known.notes.prices_usd_per_hour, **prices}
+            seen = {pool: both[pool] for pool in known.notes.prices_usd_per_hour}
+            known.notes = replace(known.notes, prices_usd_per_hour=seen)
+
+        await keeper.serially(keep)
+
+    def _document(self, plan_id: str) -> JobDocument:
+        plan = self._plans.plan(plan_id)
+        return JobDocument(text=plan.job_text, name=plan.job_path, model=plan.model or None)
+
     def _question(self, due: Due) -> SteeringQuestion:
         first = self._planned.of(due.job.first_plan_id)
-        plan = self._plans.plan(due.job.first_plan_id)
         return SteeringQuestion(
-            job=JobDocument(text=plan.job_text, name=plan.job_path, model=plan.model or None),
-            now=due.now,
+            job=self._document(due.job.first_plan_id),
+            now=replace(due.now, prices_usd_per_hour={}),  # who decides has the catalog
             target=first.target,
             deadline_s=first.deadline_s,
             planned_s=first.duration_s,

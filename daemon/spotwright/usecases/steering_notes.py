@@ -39,7 +39,7 @@ class SteeringNotes:
     leaving_until: Mapping[str, float] = field(default_factory=dict)  # node, seconds since 1970
     interval_s: float | None = None  # between checkpoints, as training was told last
     carried: Carried = field(default_factory=Carried)
-    prices_usd_per_hour: Mapping[Pool, float] = field(default_factory=dict)  # of pools it had
+    prices_usd_per_hour: Mapping[Pool, float] = field(default_factory=dict)  # as seen last
 
 
 def notes_text(notes: SteeringNotes) -> str:

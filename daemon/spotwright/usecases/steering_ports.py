@@ -1,10 +1,12 @@
 """What steering jobs needs from outside."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from spotwright.domain.job_run import NewEvent, PlanRecord
+from spotwright.domain.offer import Pool
+from spotwright.domain.questions import JobDocument
 from spotwright.domain.steering_question import SteeringAnswer, SteeringQuestion
 
 
@@ -13,6 +15,13 @@ class Decider(Protocol):
 
     async def decide(self, question: SteeringQuestion) -> SteeringAnswer:
         """Return what a running job does next, or raise SpotwrightError."""
+
+    async def prices(self, job: JobDocument) -> Mapping[Pool, float]:
+        """Return what one node of each pool that a job could use costs now, in USD per hour.
+
+        Raises:
+            SpotwrightError: it cannot be told.
+        """
 
     async def variables(self, plan: PlanRecord) -> str:
         """Return the Terraform variables of a plan, or raise SpotwrightError."""

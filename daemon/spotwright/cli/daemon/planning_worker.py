@@ -42,7 +42,7 @@ def make_handler() -> Handler:
             planner,
             catalog_of=catalogs.of,
             tfvars_of=planner.tfvars_of,
-            replanned=replanners.decided,
+            steering=replanners,
         )
         return answers.reply(method, request)
 

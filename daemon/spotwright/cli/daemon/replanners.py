@@ -2,9 +2,11 @@
 
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from spotwright.cli.sources import Jobs, OpenedJob
+from spotwright.domain.offer import Pool
 from spotwright.domain.questions import JobDocument
 from spotwright.domain.steering_question import Replanned, SteeringQuestion
 from spotwright.usecases.replan_job import Replanner
@@ -24,6 +26,10 @@ class Replanners:
     def decided(self, question: SteeringQuestion) -> Replanned:
         """Answer a question."""
         return self._of(question.job).decided(question, rules=SteeringRules(), clock=time.monotonic)
+
+    def prices(self, job: JobDocument) -> Mapping[Pool, float]:
+        """Return what one node of each pool that a job could use costs, in USD per hour."""
+        return self._of(job).prices_usd_per_hour
 
     def _of(self, document: JobDocument) -> Replanner:
         opened, now = self._jobs.open(document), datetime.now(UTC)

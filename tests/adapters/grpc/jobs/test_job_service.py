@@ -11,7 +11,7 @@ from spotwright.client import job_calls as calls
 from spotwright.client.calls import Call
 from spotwright.domain.access import AccessRole, Principal
 from spotwright.domain.errors import BadInputError, NotAllowedError, SpotwrightError
-from spotwright.domain.job_run import JobRun, JobState, NewEvent, Progress
+from spotwright.domain.job_run import JobRun, JobState, NewEvent, Progress, Steer
 from spotwright.v1 import job_pb2
 from tests.adapters.grpc.jobs.job_daemon import JobDaemon, job_daemon
 from tests.adapters.grpc.planning.example_plan import kept_plan, plan_message
@@ -50,6 +50,21 @@ def test_a_job_goes_from_its_plan_to_its_goal() -> None:
         report = await run(calls.get_job_report(created.job_id))
         planned = {line.figure: line.planned for line in report.lines}
         assert (planned["duration_s"], planned["cost_usd"]) == (3600.0, 3.60)
+
+    with_daemon(test)
+
+
+def test_a_daemon_without_a_folder_for_fleets_announces_and_writes_nothing() -> None:
+    async def test(daemon: JobDaemon, _store: MemoryJobStore) -> None:
+        run = daemon.client.run
+        created = await run(calls.create_job("plan-1", steer=Steer.ANNOUNCE))
+        assert created.course.steer is Steer.ANNOUNCE
+        (event,) = await run(calls.list_job_events(created.job_id))
+        assert event.facts["steer"] == "announce"
+
+        for steer in (Steer.WRITE, Steer.APPLY):
+            with pytest.raises(BadInputError, match=f"cannot {steer} them.*--fleets DIR"):
+                await run(calls.create_job("plan-1", steer=steer))
 
     with_daemon(test)
 

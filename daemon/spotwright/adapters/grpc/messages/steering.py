@@ -5,6 +5,8 @@ They stay within one daemon, so they are no part of the wire contract: JSON, and
 
 import base64
 import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -14,6 +16,7 @@ from spotwright.adapters.grpc.messages.scalars import time_to_proto
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.job import Target, TargetKind
 from spotwright.domain.job_run import PlanRecord
+from spotwright.domain.offer import Pool
 from spotwright.domain.questions import JobDocument
 from spotwright.domain.steering_question import Replanned, SteeringAnswer, SteeringQuestion
 from spotwright.usecases.steering_json import (
@@ -26,8 +29,6 @@ from spotwright.usecases.steering_json import (
     text_of,
 )
 from spotwright.v1 import planner_pb2
-
-__all__ = ["Replanned", "answer_of", "question_of", "question_text", "reply_text"]
 
 
 def question_text(question: SteeringQuestion) -> str:
@@ -47,12 +48,8 @@ def question_text(question: SteeringQuestion) -> str:
 
 
 def question_of(text: str) -> SteeringQuestion:
-    """Read a question.
-
-    Raises:
-        BadInputError: it is none.
-    """
-    try:
+    """Read a question, or raise BadInputError."""
+    with _readable("question about a running job"):
         values = json.loads(text)
         target = values["target"]
         known: dict[str, Any] = {
@@ -61,8 +58,6 @@ def question_of(text: str) -> SteeringQuestion:
             "target": target and Target(kind=TargetKind(target[0]), value=target[1]),
         }
         return SteeringQuestion(**{**values, **known})
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-        raise BadInputError(f"this is no question about steering: {error}") from error
 
 
 def reply_text(found: Replanned) -> str:
@@ -90,6 +85,35 @@ def answer_of(text: str, job: JobDocument, *, now: datetime) -> SteeringAnswer:
         fleet_text=values["fleet_text"],
         plan=None if plan is None else _record(base64.b64decode(plan), job, now),
     )
+
+
+def job_text_of(job: JobDocument) -> str:
+    """Return a job as it is sent."""
+    return text_of(asdict(job))
+
+
+def job_of(text: str) -> JobDocument:
+    """Read a job, or raise BadInputError."""
+    with _readable("job"):
+        return JobDocument(**json.loads(text))
+
+
+def prices_text(prices: Mapping[Pool, float]) -> str:
+    """Return prices as they are sent."""
+    return text_of({str(pool): usd for pool, usd in prices.items()})
+
+
+def prices_of(text: str) -> dict[Pool, float]:
+    """Read prices."""
+    return {Pool.parse(name): usd for name, usd in json.loads(text).items()}
+
+
+@contextmanager
+def _readable(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInputError(f"not a {what}: {error}") from error
 
 
 def _record(document: bytes, job: JobDocument, now: datetime) -> PlanRecord:

@@ -33,20 +33,24 @@ from spotwright.adapters.grpc.messages.prediction import (
     row_to_proto,
 )
 from spotwright.adapters.grpc.messages.scalars import time_to_proto
-from spotwright.adapters.grpc.messages.steering import Replanned, question_of, reply_text
+from spotwright.adapters.grpc.messages.steering import (
+    job_of,
+    prices_text,
+    question_of,
+    reply_text,
+)
 from spotwright.adapters.grpc.planning.replies import failed, responded
 from spotwright.domain.catalog import Snapshot
 from spotwright.domain.errors import BadInputError, SpotwrightError
 from spotwright.domain.hardware import Cloud
+from spotwright.domain.offer import Pool
 from spotwright.domain.questions import JobDocument, NoFleet, PlannedFleet
-from spotwright.domain.steering_question import SteeringQuestion
+from spotwright.domain.steering_question import Replanned, SteeringQuestion
 from spotwright.usecases.planner_port import Planner
 from spotwright.usecases.ports import OfferSource
 from spotwright.v1 import catalog_pb2, planner_pb2
 
 _log = logging.getLogger(__name__)
-
-Replan = Callable[[SteeringQuestion], Replanned]
 
 
 class ServedCatalog(OfferSource, Protocol):
@@ -55,6 +59,16 @@ class ServedCatalog(OfferSource, Protocol):
     @property
     def snapshot(self) -> Snapshot:
         """All that it knows."""
+
+
+class RunningJobs(Protocol):
+    """Decides about jobs that run."""
+
+    def decided(self, question: SteeringQuestion) -> Replanned:
+        """Answer a question."""
+
+    def prices(self, job: JobDocument) -> Mapping[Pool, float]:
+        """Return what one node of each pool that a job could use costs, in USD per hour."""
 
 
 class Answers:
@@ -66,11 +80,11 @@ class Answers:
         *,
         catalog_of: Callable[[Cloud], ServedCatalog],
         tfvars_of: Callable[[JobDocument, PlannedFleet], str],
-        replanned: Replan | None = None,
+        steering: RunningJobs | None = None,
     ) -> None:
-        """Answer with a planner; without `replanned`, nothing is said about running jobs."""
+        """Answer with a planner; without `steering`, nothing is said about running jobs."""
         self._planner, self._catalog_of, self._tfvars_of = planner, catalog_of, tfvars_of
-        self._replanned = replanned
+        self._steering = steering
 
     def reply(self, method: str, request: bytes) -> bytes:
         """Answer the request of a method by its name, such as Predict; never raises."""
@@ -132,9 +146,15 @@ class Answers:
 
     def steer_job(self, request: wrappers_pb2.StringValue) -> wrappers_pb2.StringValue:
         """Decide what a running job does next."""
-        assert self._replanned is not None
-        found = self._replanned(question_of(request.value))
+        assert self._steering is not None
+        found = self._steering.decided(question_of(request.value))
         return wrappers_pb2.StringValue(value=reply_text(found))
+
+    def pool_prices(self, request: wrappers_pb2.StringValue) -> wrappers_pb2.StringValue:
+        """Tell what the pools that a job could use cost."""
+        assert self._steering is not None
+        found = self._steering.prices(job_of(request.value))
+        return wrappers_pb2.StringValue(value=prices_text(found))
 
     def get_catalog(self, request: catalog_pb2.GetCatalogRequest) -> catalog_pb2.GetCatalogResponse:
         """Tell what a catalog was made from."""
@@ -199,6 +219,7 @@ METHODS: Mapping[str, tuple[type[Message], Callable[[Answers, Any], Message]]] =
     "CreatePlan": (planner_pb2.CreatePlanRequest, Answers.create_plan),
     "RenderTfvars": (planner_pb2.GetPlanResponse, Answers.render_tfvars),
     "SteerJob": (wrappers_pb2.StringValue, Answers.steer_job),
+    "PoolPrices": (wrappers_pb2.StringValue, Answers.pool_prices),
     "GetCatalog": (catalog_pb2.GetCatalogRequest, Answers.get_catalog),
     "ListOffers": (catalog_pb2.ListOffersRequest, Answers.list_offers),
     "ListInstanceTypes": (catalog_pb2.ListInstanceTypesRequest, Answers.list_instance_types),

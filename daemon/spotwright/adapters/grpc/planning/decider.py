@@ -1,17 +1,23 @@
 """Decisions about running jobs, made in worker processes."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from google.protobuf import wrappers_pb2
 
 from spotwright.adapters.grpc.messages.job_document import job_to_proto
-from spotwright.adapters.grpc.messages.steering import answer_of, question_text
+from spotwright.adapters.grpc.messages.steering import (
+    answer_of,
+    job_text_of,
+    prices_of,
+    question_text,
+)
 from spotwright.adapters.grpc.planning.replies import response_of
 from spotwright.adapters.grpc.planning.workers import STEER, Workers
 from spotwright.domain.errors import BusyError
 from spotwright.domain.job_run import PlanRecord
+from spotwright.domain.offer import Pool
 from spotwright.domain.questions import JobDocument
 from spotwright.domain.steering_question import SteeringAnswer, SteeringQuestion
 from spotwright.v1 import planner_pb2
@@ -35,6 +41,12 @@ class WorkerDecider:
         reply = await self._asked("SteerJob", request.SerializeToString())
         text = wrappers_pb2.StringValue.FromString(reply).value
         return answer_of(text, question.job, now=self._clock())
+
+    async def prices(self, job: JobDocument) -> Mapping[Pool, float]:
+        """Return what one node of each pool that a job could use costs, by the catalog."""
+        request = wrappers_pb2.StringValue(value=job_text_of(job))
+        reply = await self._asked("PoolPrices", request.SerializeToString())
+        return prices_of(wrappers_pb2.StringValue.FromString(reply).value)
 
     async def variables(self, plan: PlanRecord) -> str:
         """Return the Terraform variables of a plan."""
