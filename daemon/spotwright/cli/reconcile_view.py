@@ -138,7 +138,7 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         why = f" ({change.reason})" if change.reason else ""
         yield f"drift: Terraform would {change.action} {change.address}{why}"
     if comparison.drift:
-        yield "  to do: run `spotwright apply`, or `terraform apply` in the folder"
+        yield f"  to do: {_drift_way_out(comparison)}"
     yield _bill_line(comparison.reconciliation)
     for text in comparison.all_notes:
         yield f"note: {text}"
@@ -192,3 +192,10 @@ def _difference_json(difference: Difference) -> dict[str, Any]:
         "text": difference.text,
         "way_out": difference.way_out,
     }
+
+
+def _drift_way_out(comparison: Comparison) -> str:
+    kinds = {difference.kind for difference in comparison.reconciliation.differences}
+    if DifferenceKind.NOT_IN_STATE in kinds:
+        return "see first to what is not in the state, above"
+    return "run `spotwright apply`, or `terraform apply` in the folder"

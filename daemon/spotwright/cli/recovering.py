@@ -46,7 +46,7 @@ def take_in_unheld(folder: FleetFolder, terraform: Terraform, wanted: WantedFlee
             f"you are sure that all that runs of fleet {wanted.name!r} is in the state, remove "
             f"{folder.cut_off_file}"
         ) from error
-    left = _taken_in(terraform, granted, wanted)
+    left = _not_taken_in(terraform, granted, wanted)
     if left:
         raise OutsideWorldError(
             f"an apply was cut off in {folder.path}, and its state cannot take in "
@@ -58,13 +58,21 @@ def take_in_unheld(folder: FleetFolder, terraform: Terraform, wanted: WantedFlee
 def take_in_for_destroy(
     folder: FleetFolder, terraform: Terraform, wanted: WantedFleet | None
 ) -> None:
-    """Have the state hold what a cut-off apply made, as far as it can; the rest is told later."""
+    """Have the state hold what a cut-off apply made, as far as it can.
+
+    What it cannot hold is no reason to keep the rest: it is told now, and again at the end.
+    """
+    if wanted is None or not folder.is_cut_off:
+        return
     try:
-        take_in_unheld(folder, terraform, wanted)
-    except (TerraformInterruptedError, TerraformRefusedError):
+        left = _not_taken_in(terraform, _granted(wanted), wanted)
+    except TerraformError:
         raise
     except OutsideWorldError as error:
-        note(str(error))
+        note(f"what an apply that was cut off here has left is not known: {error}")
+        return
+    if left:
+        note(f"the state cannot take in {_told(left)}. {_removal(left, wanted)}")
 
 
 @contextmanager
@@ -131,7 +139,7 @@ def _unheld_of(
     return find_unheld(granted, held_ids=state.ids, wanted=wanted), state
 
 
-def _taken_in(
+def _not_taken_in(
     terraform: Terraform, granted: GrantedFleet, wanted: WantedFleet
 ) -> list[UnheldRental]:
     """Import what there is a place for; return the rest."""

@@ -64,6 +64,7 @@ class ComparedPool:
     refusal: Refusal | None
     planned_usd_per_hour: float | None  # at the prices of now; None: there is none
     billed: Bill
+    group_names: tuple[str, ...] = ()  # more than one: rented twice, or one takes over
 
     @property
     def granted_count(self) -> int:

@@ -11,6 +11,10 @@ from spotwright.domain.units import format_usd
 
 PUT_BACK = "run `spotwright apply`, or `terraform apply` in the folder for just what the file asks"
 END_THEM = "end them (`aws ec2 terminate-instances`) if nobody needs them"
+_TELL_APART = (
+    "wait if an apply is at work: one group takes over from the other; else `spotwright reconcile` "
+    "without --no-drift tells which of them the folder's state does not hold"
+)
 _REPLACE = "end them, and let the group or `terraform apply` start others in their place"
 _LOOK_UP = "run `spotwright catalog refresh`, or look the price up with the cloud"
 _WAYS_OUT = {
@@ -105,7 +109,9 @@ def _surplus(pool: ComparedPool, prices: Mapping[Pool, float]) -> Difference:
     by_age = sorted(pool.nodes, key=lambda node: (node.launch_time, node.instance_id))
     extra = by_age[pool.wanted.node_count :]
     wanted_count = pool.wanted.node_count
-    if pool.desired_count is None:
+    if len(pool.group_names) > 1:
+        way_out = _TELL_APART
+    elif pool.desired_count is None:
         way_out = END_THEM
     elif pool.desired_count > wanted_count:
         way_out = PUT_BACK
@@ -167,6 +173,15 @@ def _wrong_kinds(pool: ComparedPool) -> Iterator[Difference]:
 
 
 def _desired_count(pool: ComparedPool) -> Difference:
+    names = pool.group_names
+    if len(names) > 1:
+        return _difference(
+            pool,
+            DifferenceKind.DESIRED_COUNT,
+            text=f"{len(names)} groups ({', '.join(names)}) were told to keep "
+            f"{pool.desired_count} where the file says {pool.wanted.node_count}",
+            way_out=_TELL_APART,
+        )
     return _difference(
         pool,
         DifferenceKind.DESIRED_COUNT,

@@ -6,15 +6,21 @@ of nodes that are not there at all.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spotwright.domain.offer import Pool
-from spotwright.domain.reconciliation import Bill, ComparedPool, Reconciliation
+from spotwright.domain.reconciliation import (
+    Bill,
+    ComparedPool,
+    Difference,
+    DifferenceKind,
+    Reconciliation,
+)
 from spotwright.domain.rental import GrantedFleet, UnheldRental, WantedFleet, WantedPool
 from spotwright.usecases.find_unheld import find_unheld
 from spotwright.usecases.pool_differences import pool_differences
 from spotwright.usecases.stray_differences import stray_differences
-from spotwright.usecases.unheld_differences import unheld_differences
+from spotwright.usecases.unheld_differences import SEE_TO_UNHELD, unheld_differences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +50,7 @@ def reconcile_fleet(
     held = _without(granted, unheld)
     pools = tuple(_compared(pool, held, prices) for pool in wanted.pools)
     of_pools = [difference for pool in pools for difference in pool_differences(pool, prices)]
+    of_pools = _after_unheld(of_pools, {rental.pool_key for rental in unheld})
     known_keys = {pool.key for pool in wanted.pools}
     return Reconciliation(
         wanted=wanted,
@@ -57,6 +64,18 @@ def reconcile_fleet(
             ),
         ),
     )
+
+
+def _after_unheld(
+    differences: Sequence[Difference], unheld_keys: Collection[str | None]
+) -> list[Difference]:
+    """Return differences whose way out does not rent twice what is only not in the state."""
+    return [
+        replace(difference, way_out=SEE_TO_UNHELD)
+        if difference.kind is DifferenceKind.MISSING_NODES and difference.pool_key in unheld_keys
+        else difference
+        for difference in differences
+    ]
 
 
 def _without(granted: GrantedFleet, unheld: Sequence[UnheldRental]) -> GrantedFleet:
@@ -83,4 +102,5 @@ def _compared(
         refusal=refusals[-1] if refusals else None,
         planned_usd_per_hour=None if price is None else price * pool.node_count,
         billed=Bill.of(prices.get(node.pool) for node in nodes),
+        group_names=tuple(group.name for group in groups),
     )

@@ -8,9 +8,12 @@ from spotwright.domain.reconciliation import Difference, DifferenceKind
 from spotwright.domain.rental import GrantedFleet, RentedKind, UnheldRental, WantedFleet
 from spotwright.usecases.pool_differences import bill_text
 
+SEE_TO_UNHELD = (
+    "see first to what is not in the state, below: plain `terraform apply` would rent it twice"
+)
 _TAKE_IN = (
-    "run `spotwright apply` or `spotwright destroy`: an apply was cut off in this folder, and both "
-    "take into the state what it left"
+    "run `spotwright apply` or `spotwright destroy`: an apply was cut off in this folder, or is "
+    "at work, and both take into the state what was left"
 )
 
 

@@ -98,7 +98,7 @@ def test_an_end_without_a_word_is_told() -> None:
 
 
 def test_a_hard_stop_does_not_promise_that_the_state_is_whole() -> None:
-    assert "goes on from what it made" in interrupted("terraform apply", stop_count=1)
+    assert "takes in what was left" in interrupted("terraform apply", stop_count=1)
     assert "may not be in the state" in interrupted("terraform apply", stop_count=2)
 
 

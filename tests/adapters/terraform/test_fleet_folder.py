@@ -3,13 +3,19 @@ import resource
 import stat
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from spotwright.adapters.terraform.fleet_folder import FleetFolder
-from spotwright.domain.errors import BusyError, OutsideWorldError
+from spotwright.domain.errors import (
+    BusyError,
+    OutsideWorldError,
+    SpotwrightError,
+    TerraformInterruptedError,
+    TerraformRefusedError,
+)
 from tests.outside_tools import require_tool
 from tests.terraform_tool import MODULE
 
@@ -212,3 +218,27 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(OutsideWorldError, match=r"cannot use .*/fleet.*--dir"):
         FleetFolder(tmp_path / "fleet").prepare(functions=False)
+
+
+def changed(folder: FleetFolder, error: Exception | None = None) -> None:
+    with suppress(SpotwrightError), folder.changing():
+        assert folder.is_cut_off  # also for whoever comes after a kill
+        if error is not None:
+            raise error
+
+
+def test_an_apply_that_did_not_end_well_stays_known_until_one_does(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path)
+    with folder.working():
+        folder.prepare(functions=False)
+
+        changed(folder)
+        assert not folder.is_cut_off
+        changed(folder, TerraformRefusedError("locked"))
+        assert not folder.is_cut_off  # nothing was done
+        changed(folder, TerraformInterruptedError("Ctrl-C"))
+        assert folder.is_cut_off
+        changed(folder, TerraformRefusedError("locked"))
+        assert folder.is_cut_off  # and that of before is still to be seen to
+        changed(folder)
+        assert not folder.is_cut_off
