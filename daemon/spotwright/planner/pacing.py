@@ -90,11 +90,6 @@ class Pacing:
             restart_hours=_rounded(market.restart_hours),
         )
 
-    @property
-    def spot_speed(self) -> float:
-        """Work per hour on spot capacity."""
-        return self._speeds[Mode.SPOT]
-
     def must_be_sure(self, standing: Standing, *, margin_hours: float) -> bool:
         """Tell whether any more delay could break the deadline, whatever the market does."""
         entering = 0.0 if standing.mode is Mode.SURE else self._restart_hours

@@ -5,11 +5,11 @@ own runs, so that results are the same wherever and in whatever order blocks are
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from spotwright.domain.job import JobSpec
-from spotwright.domain.offer import Offer, Pool
+from spotwright.domain.offer import Pool
 from spotwright.simulator.conditions import Conditions
 from spotwright.simulator.draw import Draw
 from spotwright.simulator.fleet_speeds import FleetSpeeds
@@ -19,7 +19,6 @@ from spotwright.simulator.policies.policy import Policy
 from spotwright.simulator.policies.registry import PolicyName, policy_of
 from spotwright.simulator.run import Scene, simulate
 from spotwright.usecases.fleet_choices import FleetChoices
-from spotwright.usecases.list_offers import server_offers, worker_offers
 from spotwright.usecases.ports import OfferSource
 from spotwright.usecases.steering_rules import SteeringRules
 
@@ -121,11 +120,13 @@ class Stage:
         self._speeds = FleetSpeeds(
             self.choices, checkpoint_every_s=study.conditions.checkpoint_every_s
         )
-        self._offers = _offers(study.job, study.source)
 
     def run(self, name: PolicyName, run: int, *, is_recorded: bool = False) -> Outcome:
         """Do one run."""
         scene = self.scene(run, is_recorded=is_recorded)
+        if name is PolicyName.OURS and not self._study.rules.save_on_notice:
+            unsaved = replace(scene.conditions, saves_on_notice=False)
+            scene = replace(scene, conditions=unsaved)
         return simulate(scene, self.policy(name), seed=self._study.seed * 1_000_003 + run)
 
     def scene(self, run: int, *, is_recorded: bool = False) -> Scene:
@@ -135,7 +136,9 @@ class Stage:
         return Scene(
             speeds=self._speeds,
             market=market,
-            prices_usd_per_hour={p: o.price_usd_per_hour for p, o in self._offers.items()},
+            prices_usd_per_hour={
+                p: o.price_usd_per_hour for p, o in self.choices.offers.items()
+            },
             servers=study.servers,
             conditions=study.conditions,
             horizon_s=study.horizon_s,
@@ -154,8 +157,3 @@ class Stage:
             starts_planned=study.starts_planned,
             rules=study.rules,
         )
-
-
-def _offers(job: JobSpec, source: OfferSource) -> dict[Pool, Offer]:
-    found: Iterable[Offer] = [*worker_offers(job, source), *server_offers(job, source)]
-    return {offer.pool: offer for offer in found}

@@ -131,6 +131,11 @@ class FleetChoices:
         """The job that fleets are for."""
         return self._job
 
+    @property
+    def offers(self) -> Mapping[Pool, Offer]:
+        """What it could rent, excluded pools too, at the catalog's prices."""
+        return self._offers
+
     def best(self, question: Question) -> Choice | None:
         """Return the cheapest or fastest fleet that will do; None where there is none."""
         rounded = replace(

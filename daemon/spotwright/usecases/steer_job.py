@@ -233,7 +233,7 @@ class _Decision:
         if best is mode or not self._rules.safety_net:
             keeps = mode is Mode.SURE and best is not Mode.SURE and not self._rules.give_back
             return Mode.SURE if keeps or self._waits_in_vain(best, fleets, sure) else best
-        stuck = self._net_hours(fleets, sure) <= self._restart_s / 3600
+        stuck = self._net_hours(fleets, sure) <= self._entering_hours
         if mode is Mode.SURE and (stuck or not self._rules.give_back):
             return Mode.SURE
         if best is Mode.SPOT and stuck:  # lost once more, it would be too late
@@ -245,6 +245,12 @@ class _Decision:
         if best is not Mode.WAIT or fleets.have is not None:
             return False
         return self._net_hours(fleets, sure) <= self._restart_s / 3600
+
+    @property
+    def _entering_hours(self) -> float:
+        """How long spot nodes may take to come, or to be known not to."""
+        unknown_s = 0.0 if self._now.is_probed else self._rules.grant_timeout_s
+        return (self._restart_s + unknown_s) / 3600
 
     def _net_hours(self, fleets: _Fleets, sure: Choice) -> float:
         """Return for how long nothing need be done to keep the deadline, whatever happens."""
@@ -318,7 +324,7 @@ class _Decision:
         hours = pacing.hours_until_change(replace(standing, mode=mode), mode)
         sure, spot = fleets.sure, fleets.spot
         keeps_pace = mode is Mode.SURE or (
-            mode is Mode.SPOT and spot and sure and spot.work_s <= sure.work_s * _AS_FAST
+            mode is standing.mode is Mode.SPOT and spot and sure and spot.work_s <= sure.work_s * _AS_FAST
         )
         if sure is not None and not keeps_pace:  # then the net draws nearer
             hours = min(hours, self._net_hours(fleets, sure))
@@ -356,7 +362,8 @@ class _Decision:
 
     def _at_once(self, fleets: _Fleets, sure: Choice) -> Steering:
         best = fleets.spot if fleets.spot_is_there else fleets.bridge
-        return self._moved(best or sure, "what was lost is replaced at once", math.inf)
+        holds_s = max(self._net_hours(fleets, sure) * 3600, 1.0)
+        return self._moved(best or sure, "what was lost is replaced at once", holds_s)
 
     def _without_net(self, fleets: _Fleets) -> Steering:
         """Decide where no fleet without spot nodes can be had at all."""

@@ -294,7 +294,8 @@ def _risks(view: JobView, memory: SteeringMemory, goal: Goal) -> set[Trigger]:
 def _is_makeshift(view: JobView, memory: SteeringMemory) -> bool:
     """Tell whether the job waits, or runs on nodes that stand in for others."""
     on_demand = any(node.pool.market is Market.ON_DEMAND for node in view.nodes)
-    return memory.move in (None, Move.WAIT, Move.GIVE_UP) or on_demand
+    waits = memory.move in (None, Move.WAIT, Move.GIVE_UP) or not view.nodes
+    return waits or on_demand
 
 
 def _now(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> JobNow:

@@ -19,6 +19,7 @@ from spotwright.usecases.watch_fleet import (
     watch_fleet,
 )
 
+_HAIR_S = 1e-3  # so that what is due after a time is due, whatever rounding does
 _POLL_S = 15.0  # between two looks while nodes are expected
 
 
@@ -94,4 +95,5 @@ class Ours:
             times.append(view.time_s + _POLL_S)  # to see what was granted
         if memory.drift_since_s is not None:
             times.append(memory.drift_since_s + rules.drift_after_s)
-        return min((time_s for time_s in times if time_s > view.time_s), default=math.inf)
+        later = [time_s + _HAIR_S for time_s in times if time_s + _HAIR_S > view.time_s]
+        return min(later, default=math.inf)

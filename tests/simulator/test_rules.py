@@ -1,0 +1,116 @@
+"""Each rule of the controller is switched off in a market made for it: the run gets worse."""
+
+from dataclasses import replace
+
+from spotwright.domain.offer import Pool
+from spotwright.simulator.conditions import Conditions
+from spotwright.simulator.market import MarketTrace
+from spotwright.simulator.series import Series
+from tests.simulator.small_market import hours, job_of, market_of, on_demand, spot
+from tests.simulator.steered import scene_of, steered
+
+
+def test_without_pace_on_demand_nodes_are_bought_though_there_is_time_to_wait() -> None:
+    market = MarketTrace(capacity={spot(): hours((0, 1), (2, 0), (4, 1))})
+    scene = scene_of(job_of(deadline_hours=30), market_of(), market)
+
+    paced, hasty = steered(scene, market_of()), steered(scene, market_of(), pace=False)
+
+    assert on_demand() not in paced.node_s_by_pool
+    assert paced.cost_usd < hasty.cost_usd - 4
+
+
+def test_without_give_back_on_demand_nodes_are_kept_when_spot_is_back() -> None:
+    market = MarketTrace(capacity={spot(): hours((0, 0), (1, 1))})
+    scene = scene_of(job_of(deadline_hours=11.5), market_of(), market)
+
+    giving, keeping = steered(scene, market_of()), steered(scene, market_of(), give_back=False)
+
+    assert giving.cost_usd < keeping.cost_usd - 5
+    assert not giving.is_late
+
+
+def test_without_a_safety_net_a_deadline_is_missed() -> None:
+    # Pools that are not probed seem to be there, and give nothing. Pacing would keep the deadline by
+    # itself here, and so would a pool that cools down: the net is for when they are wrong.
+    market = MarketTrace(capacity={spot(): hours((0, 0))})
+    conditions = Conditions(notice_s=0.0, checkpoint_every_s=10.0, is_probed=False)
+    scene = scene_of(job_of(deadline_hours=12), market_of(), market, conditions=conditions)
+
+    assert not steered(scene, market_of(), pace=False, cool_down=False).is_late
+    assert steered(scene, market_of(), pace=False, cool_down=False, safety_net=False).is_late
+
+
+def test_without_learning_a_pool_that_takes_nodes_away_is_chosen_again() -> None:
+    flaky = [(k * 0.5 + d, v) for k in range(60) for d, v in ((0.0, 1.0), (0.45, 0.0))]
+    steady = [(0.0, 1.0)] + [(5 * k + d, v) for k in range(1, 6) for d, v in ((0, 0), (0.04, 1))]
+    market = MarketTrace(capacity={spot("a"): hours(*flaky), spot("b"): hours(*steady)})
+    scene = scene_of(job_of(deadline_hours=25), market_of("ab"), market)
+
+    learning = steered(scene, market_of("ab"))
+    not_learning = steered(scene, market_of("ab"), learn=False)
+
+    assert learning.losses < not_learning.losses
+
+
+def test_without_cool_down_a_pool_that_refuses_is_asked_in_vain() -> None:
+    # The cheaper pool gives a node that never gets to train.
+    snatching = [(k * 0.2 + d, v) for k in range(200) for d, v in ((0.0, 1.0), (0.15, 0.0))]
+    market = MarketTrace(
+        capacity={spot("a"): hours(*snatching)},
+        prices={spot("b"): hours((0, 1.2))},
+    )
+    conditions = Conditions(notice_s=0.0, checkpoint_every_s=10.0, is_probed=False)
+    job = job_of(deadline_hours=25)
+    scene = scene_of(job, market_of("ab"), market, conditions=conditions)
+
+    cooling = steered(scene, market_of("ab"), learn=False)
+    pestering = steered(scene, market_of("ab"), learn=False, cool_down=False)
+
+    assert cooling.cost_usd < pestering.cost_usd
+
+
+def test_without_a_savings_threshold_small_savings_are_chased() -> None:
+    market = MarketTrace(prices={spot("a"): _rising(1.0), spot("b"): _rising(1.03, other=True)})
+    scene = scene_of(job_of(deadline_hours=25), market_of("ab"), market)
+
+    calm = steered(scene, market_of("ab"))
+    chasing = steered(scene, market_of("ab"), savings_threshold=False)
+
+    assert calm.changes < chasing.changes
+    assert calm.finish_s is not None
+    assert chasing.finish_s is not None
+    assert calm.finish_s < chasing.finish_s
+
+
+def test_without_survivors_kept_a_whole_fleet_moves_for_one_lost_node() -> None:
+    source = market_of("ab", server=True)
+    pools: dict[Pool, Series] = {spot("a"): hours((0, 4), (5, 3)), spot("b"): hours((0, 0), (3, 4))}
+    market = MarketTrace(capacity=pools, prices={spot("b"): hours((0, 0.99))})
+    job = job_of(deadline_hours=10.8, nodes=4, asynchronous=True)
+    server = {Pool("m5.xlarge", "zone-a", on_demand().market): 1}
+    scene = scene_of(job, source, market, servers=server)
+
+    keeping = steered(scene, source, learn=False)
+    moving = steered(scene, source, learn=False, keep_survivors=False)
+
+    assert keeping.grants < moving.grants
+
+
+def test_without_saving_on_notice_work_is_lost_with_a_node() -> None:
+    market = MarketTrace(capacity={spot(): hours((0, 1), (3, 0), (3.1, 1), (8, 0), (8.1, 1))})
+    job = job_of(deadline_hours=30, checkpoint_s=60.0)
+    scene = scene_of(job, market_of(), market, conditions=Conditions(notice_s=120.0))
+    unsaved = replace(scene, conditions=replace(scene.conditions, saves_on_notice=False))
+
+    assert steered(scene, market_of()).cost_usd < steered(unsaved, market_of()).cost_usd
+
+
+def _rising(first: float, *, other: bool = False) -> Series:
+    """Return a price that is by turns 3 % above and below that of another such pool."""
+    points, price = [], 1.0
+    for hour in range(0, 12):
+        dearer = (hour % 2 == 1) != other
+        points.append((float(hour), price * (1.03 if dearer else 1.0)))
+        price *= 1.12
+    return hours(*points)

@@ -1,0 +1,117 @@
+from dataclasses import replace
+
+import pytest
+
+from spotwright.adapters.sweeps.process_pool import ProcessPool
+from spotwright.domain.plan import Objective
+from spotwright.perfmodel.spot_simulation import simulate_run_s
+from spotwright.simulator import study as studies
+from spotwright.simulator.campaign import Campaign, CampaignKind
+from spotwright.simulator.conditions import Conditions
+from spotwright.simulator.draw import DrawnCampaigns, DrawnHazards, TracedWindows
+from spotwright.simulator.market import MarketTrace
+from spotwright.simulator.policies.registry import PolicyName
+from spotwright.simulator.study import InThisProcess, Study, run_study
+from spotwright.simulator.summary import share_with_bounds, summarised
+from spotwright.simulator.two_fleets import two_fleets
+from spotwright.usecases.fleet_choices import FleetChoices, Question
+from tests.simulator.small_market import hours, job_of, market_of, spot
+
+FLICKERING = hours(*((k * 1.7, float(k % 2 == 0)) for k in range(50)), end=85.0)
+CAMPAIGN = Campaign(
+    name="by hand",
+    source="a test",
+    kind=CampaignKind.AVAILABILITY,
+    zone="",
+    instance_type="",
+    target_nodes=1,
+    nodes=FLICKERING,
+)
+
+
+def _study() -> Study:
+    job = job_of()
+    choices = FleetChoices(job, market_of())
+    return Study(
+        job=job,
+        source=market_of(),
+        draw=TracedWindows(trace=MarketTrace(capacity={spot(): FLICKERING}), seed=3),
+        fleets=two_fleets(choices, planned={spot(): 1}, servers={}),
+        planned_s=36_000.0,
+        conditions=Conditions(notice_s=0.0, checkpoint_every_s=10.0),
+        seed=3,
+    )
+
+
+def test_processes_give_what_one_process_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(studies, "BLOCK_RUNS", 2)
+    policies = [PolicyName.GREEDY, PolicyName.OURS]
+
+    here = run_study(_study(), policies, runs=3, spread=InThisProcess())
+    there = run_study(_study(), policies, runs=3, spread=ProcessPool(2))
+
+    assert here == there
+
+
+def test_another_seed_draws_other_windows() -> None:
+    one, other = (
+        run_study(
+            replace(_study(), draw=TracedWindows(trace=_study().draw.trace, seed=seed)),  # type: ignore[attr-defined]
+            [PolicyName.GREEDY],
+            runs=4,
+            spread=InThisProcess(),
+        )
+        for seed in (1, 2)
+    )
+
+    assert one != other
+
+
+def test_rivals_that_search_again_keep_a_long_deadline() -> None:
+    found = run_study(
+        _study(), [PolicyName.SPOTDNN, PolicyName.HOMOGENEOUS], runs=2, spread=InThisProcess()
+    )
+
+    for outcomes in found.values():
+        assert all(run.done_fraction == pytest.approx(1.0) for run in outcomes)
+
+
+def test_wilson_bounds_are_those_of_the_textbook() -> None:
+    low, mid, high = share_with_bounds(0, 300)
+
+    assert (low, mid) == (pytest.approx(0.0, abs=1e-12), 0.0)
+    assert high == pytest.approx(0.01264, abs=1e-4)  # 3.8415 / 303.8415
+
+
+def test_drawn_hazards_take_nodes_as_often_as_they_say() -> None:
+    draw = DrawnHazards(
+        hazards_per_hour={spot(): 0.05}, common_fraction=0.5, most_nodes=4, seed=1, away_s=1.0
+    )
+    markets = [draw.market(run, 100 * 3600.0, notice_s=0.0) for run in range(60)]
+
+    strikes = sum(len(market.strikes[spot()]) for market in markets)
+    shocks = sum(market.capacity[spot()].values.count(0.0) for market in markets)
+
+    assert strikes == pytest.approx(0.025 * 4 * 100 * 60, rel=0.15)
+    assert shocks == pytest.approx(0.025 * 100 * 60, rel=0.25)
+
+
+def test_the_promised_chance_of_the_deadline_is_kept_on_measured_traces() -> None:
+    """The promise is the planner's, from its hazards; the traces know nothing of those."""
+    job = job_of(deadline_hours=13)
+    choices = FleetChoices(job, market_of())
+    planned = choices.best(Question(deadline_s=13 * 3600.0, objective=Objective.COST))
+    assert planned is not None
+    drawn_s = simulate_run_s(job.workload, planned.fleet, work_s=planned.work_s, runs=500)
+    promised = float((drawn_s <= 13 * 3600).mean())
+    study = replace(
+        _study(),
+        job=job,
+        fleets=two_fleets(choices, planned=planned.workers, servers={}),
+        draw=DrawnCampaigns(campaigns=(CAMPAIGN,), pools=(spot(),), most_nodes=1, seed=3),
+    )
+
+    outcomes = run_study(study, [PolicyName.OURS], runs=12, spread=InThisProcess())
+
+    kept = 1 - summarised(outcomes[PolicyName.OURS]).miss_fraction.mid
+    assert kept >= promised - 0.01
