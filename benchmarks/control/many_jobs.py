@@ -145,6 +145,12 @@ class _Agent:
 
     async def run(self) -> None:
         await asyncio.sleep(self._number % 50 * _BATCH_S / 50)
+        while True:  # sessions are let in at a limited rate
+            with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                await self._session()
+            await asyncio.sleep(1.0 + self._number % 10 / 10)
+
+    async def _session(self) -> None:
         call = TelemetryServiceStub(self._channel).Session()
         facts = v1.AgentFacts(
             agent_id=f"agent-{self._number}", boot_id="boot", job_id=f"job-{self._number}",

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
+from typing import Any
 
 from spotwright.adapters.catalog.catalog import Catalog
 from spotwright.adapters.catalog.snapshot_file import bundled_path, load_snapshot
@@ -61,7 +62,11 @@ def market_of(zones: str = "a", server: bool = False) -> Catalog:
 
 
 def job_of(
-    *, deadline_hours: float | None = 14.0, nodes: int = 1, asynchronous: bool = False, **spot: float
+    *,
+    deadline_hours: float | None = 14.0,
+    nodes: int = 1,
+    asynchronous: bool = False,
+    **spot: Any,
 ) -> JobSpec:
     """Return a job that takes ten hours on `nodes` nodes."""
     samples = WORK_HOURS * HOUR_S * 100 * (nodes if asynchronous else 1)

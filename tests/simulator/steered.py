@@ -1,6 +1,7 @@
 """One run of the small job under our policy, with some rules."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from spotwright.domain.job import JobSpec
 from spotwright.domain.offer import Pool
@@ -45,7 +46,7 @@ def ours(scene: Scene, source: OfferSource, **rules: bool) -> Policy:
         choices=choices,
         planned_s=WORK_HOURS * HOUR_S,
         spot_pools=spot_pools(choices, source),
-        rules=SteeringRules(**rules),
+        rules=replace(SteeringRules(), **rules),
     )
 
 

@@ -7,7 +7,15 @@ from spotwright.simulator.market import MarketTrace
 from spotwright.simulator.policies.one_fleet import Greedy, TwoFleets, UniformProgress
 from spotwright.simulator.run import simulate
 from spotwright.simulator.series import Series
-from tests.simulator.small_market import HOUR_S, RESTART_S, hours, job_of, market_of, on_demand, spot
+from tests.simulator.small_market import (
+    HOUR_S,
+    RESTART_S,
+    hours,
+    job_of,
+    market_of,
+    on_demand,
+    spot,
+)
 from tests.simulator.steered import scene_of, steered
 
 JOB = OneNodeJob(
@@ -58,7 +66,8 @@ def test_no_policy_beats_foresight_and_none_of_them_is_late(seed: int) -> None:
 
 
 def _flickering(seed: int) -> Series:
-    drawn, points, hour = random.Random(seed), [], 0.0
+    drawn, hour = random.Random(seed), 0.0
+    points: list[tuple[float, float]] = []
     while hour < 30:
         points.append((hour, float(len(points) % 2)))
         hour += drawn.expovariate(1.0)

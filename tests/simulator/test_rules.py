@@ -31,8 +31,8 @@ def test_without_give_back_on_demand_nodes_are_kept_when_spot_is_back() -> None:
 
 
 def test_without_a_safety_net_a_deadline_is_missed() -> None:
-    # Pools that are not probed seem to be there, and give nothing. Pacing would keep the deadline by
-    # itself here, and so would a pool that cools down: the net is for when they are wrong.
+    # Pools that are not probed seem to be there, and give nothing. Pacing would keep the deadline
+    # by itself here, and so would a pool that cools down: the net is for when they are wrong.
     market = MarketTrace(capacity={spot(): hours((0, 0))})
     conditions = Conditions(notice_s=0.0, checkpoint_every_s=10.0, is_probed=False)
     scene = scene_of(job_of(deadline_hours=12), market_of(), market, conditions=conditions)
@@ -109,7 +109,7 @@ def test_without_saving_on_notice_work_is_lost_with_a_node() -> None:
 def _rising(first: float, *, other: bool = False) -> Series:
     """Return a price that is by turns 3 % above and below that of another such pool."""
     points, price = [], 1.0
-    for hour in range(0, 12):
+    for hour in range(12):
         dearer = (hour % 2 == 1) != other
         points.append((float(hour), price * (1.03 if dearer else 1.0)))
         price *= 1.12

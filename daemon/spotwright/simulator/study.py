@@ -136,9 +136,7 @@ class Stage:
         return Scene(
             speeds=self._speeds,
             market=market,
-            prices_usd_per_hour={
-                p: o.price_usd_per_hour for p, o in self.choices.offers.items()
-            },
+            prices_usd_per_hour={p: o.price_usd_per_hour for p, o in self.choices.offers.items()},
             servers=study.servers,
             conditions=study.conditions,
             horizon_s=study.horizon_s,

@@ -324,7 +324,10 @@ class _Decision:
         hours = pacing.hours_until_change(replace(standing, mode=mode), mode)
         sure, spot = fleets.sure, fleets.spot
         keeps_pace = mode is Mode.SURE or (
-            mode is standing.mode is Mode.SPOT and spot and sure and spot.work_s <= sure.work_s * _AS_FAST
+            mode is standing.mode is Mode.SPOT
+            and spot
+            and sure
+            and spot.work_s <= sure.work_s * _AS_FAST
         )
         if sure is not None and not keeps_pace:  # then the net draws nearer
             hours = min(hours, self._net_hours(fleets, sure))
