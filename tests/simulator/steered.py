@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from spotwright.domain.job import JobSpec
 from spotwright.domain.offer import Pool
@@ -40,7 +41,7 @@ def scene_of(
     )
 
 
-def ours(scene: Scene, source: OfferSource, **rules: bool) -> Policy:
+def ours(scene: Scene, source: OfferSource, **rules: Any) -> Policy:
     choices = scene.speeds.choices
     return Ours(
         choices=choices,
@@ -50,5 +51,5 @@ def ours(scene: Scene, source: OfferSource, **rules: bool) -> Policy:
     )
 
 
-def steered(scene: Scene, source: OfferSource, **rules: bool) -> Outcome:
+def steered(scene: Scene, source: OfferSource, **rules: Any) -> Outcome:
     return simulate(scene, ours(scene, source, **rules))
