@@ -12,11 +12,13 @@ from pathlib import Path
 from benchmarks.control.cannot_be_late import print_all_zones, print_one_pool
 from benchmarks.control.lost_workers import print_lost_workers
 from benchmarks.control.options import SEED, DataAbsentError, Options
+from benchmarks.control.price_history import print_price_history
 from benchmarks.control.speed import print_speed
 
 CASES: dict[str, Callable[[Options], None]] = {
     "one-pool": print_one_pool,
     "all-zones": print_all_zones,
+    "price-history": print_price_history,
     "speed": print_speed,
     "lost-workers": print_lost_workers,
 }

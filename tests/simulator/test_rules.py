@@ -83,6 +83,17 @@ def test_without_a_savings_threshold_small_savings_are_chased() -> None:
     assert calm.finish_s < chasing.finish_s
 
 
+def test_without_looking_around_a_pool_that_became_cheaper_is_not_seen() -> None:
+    market = MarketTrace(prices={spot("a"): hours((0, 1.0)), spot("b"): hours((0, 1.1), (3, 0.5))})
+    scene = scene_of(job_of(deadline_hours=25), market_of("ab"), market)
+
+    looking = steered(scene, market_of("ab"))
+    blind = steered(scene, market_of("ab"), look_around_s=1e9)
+
+    assert spot("b") not in blind.node_s_by_pool
+    assert looking.cost_usd < blind.cost_usd - 2
+
+
 def test_without_survivors_kept_a_whole_fleet_moves_for_one_lost_node() -> None:
     source = market_of("ab", server=True)
     pools: dict[Pool, Series] = {spot("a"): hours((0, 4), (5, 3)), spot("b"): hours((0, 0), (3, 4))}

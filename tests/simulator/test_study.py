@@ -8,7 +8,7 @@ from spotwright.perfmodel.spot_simulation import simulate_run_s
 from spotwright.simulator import study as studies
 from spotwright.simulator.campaign import Campaign, CampaignKind
 from spotwright.simulator.conditions import Conditions
-from spotwright.simulator.draw import DrawnCampaigns, DrawnHazards, TracedWindows
+from spotwright.simulator.draw import AtPrices, DrawnCampaigns, DrawnHazards, TracedWindows
 from spotwright.simulator.market import MarketTrace
 from spotwright.simulator.policies.registry import PolicyName
 from spotwright.simulator.study import InThisProcess, Study, run_study
@@ -95,6 +95,25 @@ def test_drawn_hazards_take_nodes_as_often_as_they_say() -> None:
 
     assert strikes == pytest.approx(0.025 * 4 * 100 * 60, rel=0.15)
     assert shocks == pytest.approx(0.025 * 100 * 60, rel=0.25)
+
+
+def test_prices_of_a_history_go_with_capacity_of_another_draw() -> None:
+    rising = hours(*((float(hour), 1.0 + hour) for hour in range(200)), end=200.0)
+    capacity = TracedWindows(trace=MarketTrace(capacity={spot(): FLICKERING}), seed=3)
+    draw = AtPrices(draw=capacity, prices={spot(): rising}, seed=5)
+
+    markets = [draw.market(run, 20 * 3600.0, notice_s=0.0) for run in range(40)]
+
+    assert [m.capacity for m in markets] == [
+        capacity.market(run, 20 * 3600.0, notice_s=0.0).capacity for run in range(40)
+    ]
+    first = [m.prices[spot()].values[0] for m in markets]
+    assert min(first) < 40
+    assert max(first) > 140
+    assert all(
+        m.prices[spot()].at(10 * 3600.0) in (p + 9, p + 10)
+        for m, p in zip(markets, first, strict=True)
+    )
 
 
 def test_the_promised_chance_of_the_deadline_is_kept_on_measured_traces() -> None:

@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from spotwright.domain.offer import Pool
@@ -31,8 +31,7 @@ class TracedWindows:
         """Return a window."""
         if notice_s not in self._noticed:
             self._noticed[notice_s] = self.trace.noticed(notice_s)
-        latest_s = max(self.trace.length_s - length_s, 0.0)
-        start_s = random.Random(f"{self.seed}/{run}").random() * latest_s
+        start_s = _start_s(f"{self.seed}/{run}", self.trace.length_s, length_s)
         return self._noticed[notice_s].window(start_s, length_s)
 
 
@@ -62,6 +61,22 @@ class DrawnCampaigns:
                 window, target_nodes=campaign.target_nodes, most_nodes=self.most_nodes
             ).least_within(notice_s)
         return MarketTrace(capacity=capacity)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtPrices:
+    """Another draw's markets, at the prices of windows whose beginnings are drawn evenly."""
+
+    draw: Draw
+    prices: Mapping[Pool, Series]
+    seed: int
+
+    def market(self, run: int, length_s: float, *, notice_s: float) -> MarketTrace:
+        """Return a market at the prices of one window."""
+        priced = MarketTrace(prices=self.prices)
+        start_s = _start_s(f"{self.seed}/prices/{run}", priced.length_s, length_s)
+        market = self.draw.market(run, length_s, notice_s=notice_s)
+        return replace(market, prices=priced.window(start_s, length_s).prices)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +113,11 @@ class DrawnHazards:
             points += [(time_s, 0.0), (back_s, all_nodes)]
             time_s = back_s + _wait_s(drawn, per_s)
         return Series.of([point for point in points if point[0] < length_s], end_s=length_s)
+
+
+def _start_s(seed: str, observed_s: float, length_s: float) -> float:
+    """Return where a window begins that ends before what was observed does."""
+    return random.Random(seed).random() * max(observed_s - length_s, 0.0)
 
 
 def _strikes(

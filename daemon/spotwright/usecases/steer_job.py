@@ -401,6 +401,8 @@ class _Decision:
             return Steering(
                 move=move, workers={}, servers=now.servers, reason=reason, holds_s=holds_s
             )
+        if move in (Move.KEEP, Move.CHANGE):  # other pools may have become cheaper by then
+            holds_s = min(holds_s, self._rules.look_around_s)
         needed_s = self._left * choice.duration_s / now.pace_factor
         cost_usd = now.spent_usd + self._left * choice.cost_usd / now.pace_factor
         return Steering(

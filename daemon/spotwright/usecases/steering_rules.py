@@ -19,6 +19,7 @@ class SteeringRules:
 
     least_saving_fraction: float = 0.05  # of what is left to pay
     calm_s: float = 900.0  # between two changes that nothing forces
+    look_around_s: float = 7200.0  # until what runs is held against the whole market again
     first_cool_down_s: float = 600.0  # doubles with each failure of a pool
     longest_cool_down_s: float = 7200.0
     forget_failures_s: float = 14400.0  # after so long without one

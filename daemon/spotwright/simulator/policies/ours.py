@@ -77,7 +77,7 @@ class Ours:
             workers=self.start,
             servers=view.servers,
             reason="as planned",
-            holds_s=math.inf,
+            holds_s=self.rules.look_around_s,
             goal_per_hour=3600 / choice.work_s,
             usd_per_hour=choice.usd_per_hour,
         )
