@@ -1,6 +1,9 @@
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.command import spotwright_here
@@ -36,6 +39,39 @@ def test_simulate_starts_with_a_plan_and_draws_hazards(tmp_path: Path) -> None:
     assert "the plan promised" in done.stdout
 
 
+def test_simulate_pays_the_prices_of_a_history(tmp_path: Path) -> None:
+    history = tmp_path / "history.parquet"
+    types = ("g4dn.xlarge", "g4dn.12xlarge", "g5.xlarge")
+    rows = [
+        {"timestamp": datetime(year, 1, 1, tzinfo=UTC), "instance_type": name, "az": "use1-az6",
+         "ondemand_price": 100.0, "spot_price": 90.0}
+        for name in types
+        for year in (2024, 2026)
+    ]  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(rows), history)
+    asked = ("--policy", "on-demand", "--runs", "2", "--processes", "1", "--json")
+    job = small_job(tmp_path)
+
+    listed = spotwright_here("simulate", job, *asked)
+    dear = spotwright_here("simulate", job, *asked, "--prices", history, "--since", "2024-06-01")
+
+    told = json.loads(dear.stdout)
+    assert "prices of 2024-06-01 to 2026-01-01 for 6 of 6 pools" in told["market"]
+    before_usd = json.loads(listed.stdout)["policies"]["on-demand"]["cost_usd"]
+    assert told["policies"]["on-demand"]["cost_usd"] > 10 * before_usd
+
+
+def test_cut_down_nodes_are_no_lost_nodes(tmp_path: Path) -> None:
+    asked = ("--policy", "greedy", "--runs", "4", "--processes", "1", "--json")
+    job = small_job(tmp_path)
+
+    taken = spotwright_here("simulate", job, *asked)
+    cut = spotwright_here("simulate", job, *asked, "--deflation", "proportional")
+
+    lost = [json.loads(d.stdout)["policies"]["greedy"]["nodes_lost"] for d in (taken, cut)]
+    assert lost[1] < lost[0]
+
+
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
@@ -44,6 +80,10 @@ def test_simulate_starts_with_a_plan_and_draws_hazards(tmp_path: Path) -> None:
         (["--plot", "run.pdf"], "must be a .png or .html file"),
         (["--plan", "missing.json"], "is not what `spotwright plan --json` prints"),
         (["--ray", "local", "--processes", "2"], "drop one"),
+        (["--deflation", "steady"], "there are proportional, priority, deterministic"),
+        (["--since", "2025-01-01"], "name the history as well"),
+        (["--prices", "missing.parquet"], "cannot be read as price history"),
+        (["--prices", "missing.parquet", "--until", "May"], "'May' is not a date"),
     ],
 )
 def test_simulate_says_what_is_wrong(tmp_path: Path, flags: list[str], complaint: str) -> None:

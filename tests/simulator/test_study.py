@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 
 from spotwright.adapters.sweeps.process_pool import ProcessPool
+from spotwright.adapters.traces.bundled import bundled_campaigns
 from spotwright.domain.plan import Objective
 from spotwright.perfmodel.spot_simulation import simulate_run_s
 from spotwright.simulator import study as studies
-from spotwright.simulator.campaign import Campaign, CampaignKind
 from spotwright.simulator.conditions import Conditions
 from spotwright.simulator.draw import AtPrices, DrawnCampaigns, DrawnHazards, TracedWindows
 from spotwright.simulator.market import MarketTrace
@@ -18,15 +18,6 @@ from spotwright.usecases.fleet_choices import FleetChoices, Question
 from tests.simulator.small_market import hours, job_of, market_of, spot
 
 FLICKERING = hours(*((k * 1.7, float(k % 2 == 0)) for k in range(50)), end=85.0)
-CAMPAIGN = Campaign(
-    name="by hand",
-    source="a test",
-    kind=CampaignKind.AVAILABILITY,
-    zone="",
-    instance_type="",
-    target_nodes=1,
-    nodes=FLICKERING,
-)
 
 
 def _study() -> Study:
@@ -128,10 +119,12 @@ def test_the_promised_chance_of_the_deadline_is_kept_on_measured_traces() -> Non
         _study(),
         job=job,
         fleets=two_fleets(choices, planned=planned.workers, servers={}),
-        draw=DrawnCampaigns(campaigns=(CAMPAIGN,), pools=(spot(),), most_nodes=1, seed=3),
+        draw=DrawnCampaigns(
+            campaigns=tuple(bundled_campaigns()), pools=(spot(),), most_nodes=1, seed=3
+        ),
     )
 
-    outcomes = run_study(study, [PolicyName.OURS], runs=12, spread=InThisProcess())
+    outcomes = run_study(study, [PolicyName.OURS], runs=22, spread=InThisProcess())
 
     kept = 1 - summarised(outcomes[PolicyName.OURS]).miss_fraction.mid
     assert kept >= promised - 0.01

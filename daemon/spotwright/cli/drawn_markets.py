@@ -1,17 +1,21 @@
-"""Which markets a simulation runs through, by its `--traces` flag."""
+"""Which markets a simulation runs through, by its `--traces` and `--prices` flags."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from spotwright.adapters.traces.bundled import bundled_campaigns
 from spotwright.adapters.traces.csv_campaigns import read_csv_campaigns
+from spotwright.adapters.traces.price_history import observed_until, read_price_history
+from spotwright.cli.simulate_flags import SimulateFlags
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.fleet import NodeGroup, Role
 from spotwright.domain.job import JobSpec
 from spotwright.domain.offer import Market, Offer
 from spotwright.perfmodel.interruption import hazard_per_hour
 from spotwright.simulator.campaign import Campaign
-from spotwright.simulator.draw import Draw, DrawnCampaigns, DrawnHazards
+from spotwright.simulator.draw import AtPrices, Draw, DrawnCampaigns, DrawnHazards
 from spotwright.usecases.list_offers import worker_offers
 from spotwright.usecases.ports import OfferSource
 
@@ -24,15 +28,24 @@ class DrawnMarkets:
     text: str
 
 
-def drawn_markets(traces: str, job: JobSpec, source: OfferSource, *, seed: int) -> DrawnMarkets:
+def drawn_markets(flags: SimulateFlags, job: JobSpec, source: OfferSource) -> DrawnMarkets:
     """Return the markets that are asked for.
 
     Raises:
-        BadInputError: no such traces, or the job rents no spot nodes.
+        BadInputError: no such traces or prices, or dates that are none.
     """
-    spot = [offer for offer in worker_offers(job, source) if offer.market is Market.SPOT]
-    if traces == "hazard":
-        return _hazards(spot, job, seed=seed)
+    offers = worker_offers(job, source)
+    spot = [offer for offer in offers if offer.market is Market.SPOT]
+    if flags.traces == "hazard":
+        markets = _hazards(spot, job, seed=flags.seed)
+    else:
+        markets = _measured(flags.traces, spot, job, seed=flags.seed)
+    if flags.prices is None:
+        return markets
+    return _priced(markets, flags, flags.prices, offers)
+
+
+def _measured(traces: str, spot: list[Offer], job: JobSpec, *, seed: int) -> DrawnMarkets:
     campaigns = _campaigns(traces)
     text = (
         f"{len(campaigns)} measured availability series ({_sources(campaigns)}); each run draws "
@@ -45,6 +58,41 @@ def drawn_markets(traces: str, job: JobSpec, source: OfferSource, *, seed: int) 
         seed=seed,
     )
     return DrawnMarkets(draw, text)
+
+
+def _priced(
+    markets: DrawnMarkets, flags: SimulateFlags, path: Path, offers: Sequence[Offer]
+) -> DrawnMarkets:
+    until = _date("--until", flags.until) if flags.until else observed_until(path)
+    since = _date("--since", flags.since) if flags.since else until - timedelta(days=365)
+    if since >= until:
+        raise BadInputError(f"--since {since:%Y-%m-%d} must be before --until {until:%Y-%m-%d}")
+    history = read_price_history(
+        path,
+        instance_types={offer.instance_type.name for offer in offers},
+        zones={offer.zone for offer in offers},
+        begin=since,
+        end=until,
+    )
+    pools = {offer.pool for offer in offers}
+    prices = {pool: series for pool, series in history.prices.items() if pool in pools}
+    if not prices:
+        raise BadInputError(
+            f"--prices: {path} has no pool of this job priced all the time from "
+            f"{since:%Y-%m-%d} to {until:%Y-%m-%d}"
+        )
+    text = (
+        f"{markets.text}; prices of {since:%Y-%m-%d} to {until:%Y-%m-%d} for {len(prices)} of "
+        f"{len(pools)} pools, the catalog's for the others"
+    )
+    return DrawnMarkets(AtPrices(draw=markets.draw, prices=prices, seed=flags.seed), text)
+
+
+def _date(flag: str, text: str) -> datetime:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        raise BadInputError(f"{flag}: {text!r} is not a date such as 2025-01-31") from None
 
 
 def _campaigns(traces: str) -> list[Campaign]:

@@ -36,6 +36,29 @@ _Traces = Annotated[
         "losses as the plan expects them.",
     ),
 ]
+_Prices = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.parquet",
+        help="Spot price history; each run starts at another time of it. Without: catalog prices.",
+    ),
+]
+_Since = Annotated[
+    str | None,
+    typer.Option(metavar="DATE", help="With --prices: from then on.", show_default="its last year"),
+]
+_Until = Annotated[
+    str | None,
+    typer.Option(metavar="DATE", help="With --prices: until then.", show_default="its end"),
+]
+_Deflation = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RULE",
+        help="Pools that run short cut nodes down instead of taking them: proportional, priority "
+        "or deterministic.",
+    ),
+]
 _Runs = Annotated[int, typer.Option(min=1, help="Runs of each policy.")]
 _Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same runs.")]
 _Processes = Annotated[
@@ -57,6 +80,10 @@ def simulate(
     plan: _PlanFile = None,
     policy: _Policies = None,
     traces: _Traces = "bundled",
+    prices: _Prices = None,
+    since: _Since = None,
+    until: _Until = None,
+    deflation: _Deflation = None,
     runs: _Runs = 100,
     seed: _Seed = 0,
     processes: _Processes = None,
@@ -76,17 +103,24 @@ def simulate(
     spotwright simulate job.yaml --runs 300
     spotwright simulate job.yaml --policy ours --policy uniform-progress --plot run.html
     spotwright simulate job.yaml --traces hazard --deadline 20h --json
+    spotwright simulate job.yaml --prices history.parquet --since 2025-01-01
     """
     if ray is not None and processes is not None:
         raise BadInputError("--processes are of this machine, and --ray runs elsewhere: drop one")
+    if prices is None and (since or until):
+        raise BadInputError("--since and --until are of --prices: name the history as well")
     if plot is not None:
-        refuse_overwriting(plot, job, plan, catalog_file)
+        refuse_overwriting(plot, job, plan, prices, catalog_file)
         if plot.suffix not in (".png", ".html") or not plot.parent.is_dir():
             raise BadInputError(f"--plot: {plot} must be a .png or .html file in a folder")
     flags = SimulateFlags(
         plan_file=plan,
         policies=policy,
         traces=traces,
+        prices=prices,
+        since=since,
+        until=until,
+        deflation=deflation,
         runs=runs,
         seed=seed,
         processes=processes or os.cpu_count() or 1,

@@ -12,6 +12,10 @@ class SimulateFlags:
     plan_file: Path | None
     policies: Sequence[str] | None
     traces: str
+    prices: Path | None
+    since: str | None
+    until: str | None
+    deflation: str | None
     runs: int
     seed: int
     processes: int

@@ -17,7 +17,7 @@ from spotwright.cli.terminal import note, print_json, write_text
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.job import JobSpec
 from spotwright.domain.workload import Strategy
-from spotwright.simulator.conditions import Conditions
+from spotwright.simulator.conditions import Conditions, Squeeze
 from spotwright.simulator.outcome import Outcome
 from spotwright.simulator.policies.registry import PolicyName
 from spotwright.simulator.study import Spread, Stage, Study, run_study
@@ -54,8 +54,8 @@ def simulate_job(
     job, promised = _planned(path, opened, flags, catalog_file)
     if job.workload.strategy is Strategy.SERVERLESS:
         raise BadInputError("serverless jobs rent no nodes that could be taken away")
-    markets = drawn_markets(flags.traces, job, opened.catalog, seed=flags.seed)
-    study = _study(job, opened, promised, markets, seed=flags.seed)
+    markets = drawn_markets(flags, job, opened.catalog)
+    study = _study(job, opened, promised, markets, flags)
     with _spread(flags) as spread:
         outcomes = run_study(
             study, policies, runs=flags.runs, spread=spread, told=_progress(len(policies), flags)
@@ -84,6 +84,13 @@ def _policies(names: Sequence[str] | None) -> tuple[PolicyName, ...]:
         raise BadInputError(f"--policy: {error}; there are {', '.join(PolicyName)}") from None
 
 
+def _squeeze(name: str | None) -> Squeeze | None:
+    try:
+        return None if name is None else Squeeze(name)
+    except ValueError as error:
+        raise BadInputError(f"--deflation: {error}; there are {', '.join(Squeeze)}") from None
+
+
 def _planned(
     path: Path, opened: OpenedJob, flags: SimulateFlags, catalog_file: Path | None
 ) -> tuple[JobSpec, Promised]:
@@ -93,7 +100,11 @@ def _planned(
 
 
 def _study(
-    job: JobSpec, opened: OpenedJob, promised: Promised, markets: DrawnMarkets, *, seed: int
+    job: JobSpec,
+    opened: OpenedJob,
+    promised: Promised,
+    markets: DrawnMarkets,
+    flags: SimulateFlags,
 ) -> Study:
     choices = FleetChoices(job, opened.catalog)
     return Study(
@@ -104,8 +115,8 @@ def _study(
         servers=promised.servers,
         planned_s=promised.duration_s,
         starts_planned=True,
-        conditions=Conditions(is_probed=False),
-        seed=seed,
+        conditions=Conditions(is_probed=False, squeeze=_squeeze(flags.deflation)),
+        seed=flags.seed,
     )
 
 

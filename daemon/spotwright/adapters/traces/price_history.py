@@ -7,7 +7,7 @@ holds until the next one of its series. Needs pyarrow, of the extra `daemon`.
 from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spotwright.domain.errors import BadInputError, MissingExtraError
 from spotwright.domain.offer import Market, Pool
@@ -37,16 +37,8 @@ def read_price_history(
         MissingExtraError: pyarrow is not installed.
         BadInputError: the file is no such table.
     """
-    try:
-        import pyarrow as pa  # noqa: PLC0415
-        import pyarrow.parquet as pq  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("reading price history", extra="daemon") from error
     filters = [("instance_type", "in", sorted(instance_types)), ("az", "in", sorted(zones))]
-    try:
-        table = pq.read_table(path, columns=_COLUMNS, filters=filters)
-    except (OSError, pa.ArrowException) as error:
-        raise BadInputError(f"{path} cannot be read as price history: {error}") from error
+    table = _read(path, _COLUMNS, filters)
     points: dict[Pool, list[tuple[float, float | None]]] = {}
     for row in table.to_pylist():
         seconds = (row["timestamp"] - begin).total_seconds()
@@ -56,6 +48,34 @@ def read_price_history(
     length_s = (end - begin).total_seconds()
     found = {pool: _series(rows, length_s) for pool, rows in sorted(points.items())}
     return PriceHistory(begin, {pool: series for pool, series in found.items() if series})
+
+
+def observed_until(path: Path) -> datetime:
+    """Return the time of the last change of a price.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+        BadInputError: the file is no such table, or empty.
+    """
+    times = _read(path, ["timestamp"], None)["timestamp"]
+    if not len(times):
+        raise BadInputError(f"{path} holds no prices")
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    last: datetime = pc.max(times).as_py()
+    return last
+
+
+def _read(path: Path, columns: list[str], filters: list[tuple[str, str, list[str]]] | None) -> Any:
+    try:
+        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow.parquet as pq  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("reading price history", extra="daemon") from error
+    try:
+        return pq.read_table(path, columns=columns, filters=filters)
+    except (OSError, pa.ArrowException) as error:
+        raise BadInputError(f"{path} cannot be read as price history: {error}") from error
 
 
 def _series(rows: list[tuple[float, float | None]], length_s: float) -> Series | None:
