@@ -18,8 +18,6 @@ from tests.contracts.store_values import (
     unused,
 )
 
-_NOW = datetime.now(UTC).replace(microsecond=0)
-
 
 class SessionContract:
     """Tests that a subclass inherits."""
@@ -146,7 +144,7 @@ class SessionContract:
         assert events[1].facts == {
             "agent_id": facts.agent_id,
             "source": "aws",
-            "deadline": (_NOW + timedelta(minutes=2)).isoformat(),
+            "deadline": (_now() + timedelta(minutes=2)).isoformat(),
         }
 
     def test_a_notice_of_an_agent_whose_job_is_not_known_is_kept_all_the_same(
@@ -203,8 +201,14 @@ def _connected(store: Store, *, job_id: str = "") -> AgentFacts:
 
 
 def _notice(kind: str, *, minutes: float | None = None) -> AgentNotice:
-    deadline = None if minutes is None else _NOW + timedelta(minutes=minutes)
-    return AgentNotice(kind=kind, time=_NOW, deadline=deadline, source="aws", detail="terminate")
+    now = _now()
+    deadline = None if minutes is None else now + timedelta(minutes=minutes)
+    return AgentNotice(kind=kind, time=now, deadline=deadline, source="aws", detail="terminate")
+
+
+def _now() -> datetime:
+    """Return the time by which notices hold: asked each time, as a run of tests may be long."""
+    return datetime.now(UTC).replace(microsecond=0)
 
 
 def _command(facts: AgentFacts) -> QueuedCommand:

@@ -163,7 +163,8 @@ class _Run:
         self._nodes = [node for node in self._nodes if node.node_id not in gone]
         if any(node.node_id in gone for node in self._training.members):
             conditions = self._scene.conditions
-            saved = conditions.saves_on_notice and self._save_s <= conditions.notice_s
+            told = conditions.saves_on_notice and self._wish.saves_on_notice
+            saved = told and self._save_s <= conditions.notice_s
             self._training.lose(self._time_s, saved_before_s=self._save_s if saved else None)
 
     def _regroup(self) -> None:

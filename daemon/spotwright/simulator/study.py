@@ -5,7 +5,7 @@ own runs, so that results are the same wherever and in whatever order blocks are
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from spotwright.domain.job import JobSpec
@@ -124,9 +124,6 @@ class Stage:
     def run(self, name: PolicyName, run: int, *, is_recorded: bool = False) -> Outcome:
         """Do one run."""
         scene = self.scene(run, is_recorded=is_recorded)
-        if name is PolicyName.OURS and not self._study.rules.save_on_notice:
-            unsaved = replace(scene.conditions, saves_on_notice=False)
-            scene = replace(scene, conditions=unsaved)
         return simulate(scene, self.policy(name), seed=self._study.seed * 1_000_003 + run)
 
     def scene(self, run: int, *, is_recorded: bool = False) -> Scene:

@@ -94,7 +94,8 @@ class _Decision:
         if self._budget_usd <= 0:
             return self._told(Move.GIVE_UP, None, "the budget is spent: nothing more is rented")
         fleets = self._fleets()
-        if fleets.have is not None and not forced and not self._is_at_risk(fleets.have):
+        calm = fleets.have is not None and not forced and not self._is_at_risk(fleets.have)
+        if calm and not self._needs_net(fleets):
             return self._calmly(fleets)
         return self._paced(fleets)
 
@@ -218,7 +219,7 @@ class _Decision:
         """Choose between what can be had now and what may be had later."""
         if fleets.sure is None:
             return self._without_net(fleets)
-        if self._rules.safety_net and self._net_hours(fleets, fleets.sure) <= 0:
+        if self._needs_net(fleets):
             return self._net(fleets, fleets.sure)
         if not self._rules.pace:
             return self._at_once(fleets, fleets.sure)
@@ -251,6 +252,12 @@ class _Decision:
         """How long spot nodes may take to come, or to be known not to."""
         unknown_s = 0.0 if self._now.is_probed else self._rules.grant_timeout_s
         return (self._restart_s + unknown_s) / 3600
+
+    def _needs_net(self, fleets: _Fleets) -> bool:
+        """Tell whether only the sure fleet, entered now, keeps the deadline."""
+        if fleets.sure is None or not self._rules.safety_net:
+            return False
+        return self._net_hours(fleets, fleets.sure) <= 0
 
     def _net_hours(self, fleets: _Fleets, sure: Choice) -> float:
         """Return for how long nothing need be done to keep the deadline, whatever happens."""
@@ -327,7 +334,7 @@ class _Decision:
             mode is standing.mode is Mode.SPOT
             and spot
             and sure
-            and spot.work_s <= sure.work_s * _AS_FAST
+            and spot.duration_s <= sure.work_s * _AS_FAST  # what saving its state takes counted
         )
         if sure is not None and not keeps_pace:  # then the net draws nearer
             hours = min(hours, self._net_hours(fleets, sure))

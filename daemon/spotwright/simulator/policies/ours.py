@@ -63,7 +63,8 @@ class Ours:
             self.memory = decided(watched.memory, steering, view)
             self._wanted = steering.workers
             self._ends = steering.move is Move.GIVE_UP and not steering.workers
-        return Wish(self._wanted, self._next_s(view), self._ends)
+        saves = self.rules.save_on_notice
+        return Wish(self._wanted, self._next_s(view), self._ends, saves)
 
     def _planned(self, view: JobView) -> Steering | None:
         """Return the plan as the first decision, where its pools give nodes."""

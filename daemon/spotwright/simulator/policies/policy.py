@@ -16,6 +16,7 @@ class Wish:
     workers: Mapping[Pool, int]
     until_s: float = math.inf
     ends: bool = False  # nothing more is rented: the job is over
+    saves_on_notice: bool = True  # training is told to save its state
 
 
 class Policy(Protocol):
