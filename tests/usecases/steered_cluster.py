@@ -176,13 +176,13 @@ class SteeredCluster:
         known = record or self.store.agent_records[agent_id]
         self.store.agent_records[agent_id] = replace(known, **changes)  # type: ignore[arg-type]
 
-    def notice(self, agent_id: str, *, kind: str = "interruption", off_s: float = 0.0) -> None:
+    def notice(self, agent_id: str, *, kind: str = "interruption") -> None:
         now = after(self.now_s)
         self.change(
             agent_id,
             notice=AgentNotice(
                 kind=kind,
-                time=now + timedelta(seconds=off_s),
+                time=now,
                 deadline=now + timedelta(seconds=120),
                 source="aws",
                 detail="",
