@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import chain
 
 import pytest
 
@@ -6,7 +7,6 @@ from spotwright.adapters.sweeps.process_pool import ProcessPool
 from spotwright.adapters.traces.bundled import bundled_campaigns
 from spotwright.domain.plan import Objective
 from spotwright.perfmodel.spot_simulation import simulate_run_s
-from spotwright.simulator import study as studies
 from spotwright.simulator.conditions import Conditions
 from spotwright.simulator.draw import AtPrices, DrawnCampaigns, DrawnHazards, TracedWindows
 from spotwright.simulator.market import MarketTrace
@@ -34,12 +34,11 @@ def _study() -> Study:
     )
 
 
-def test_processes_give_what_one_process_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(studies, "BLOCK_RUNS", 2)
+def test_processes_give_what_one_process_gives() -> None:
     policies = [PolicyName.GREEDY, PolicyName.OURS]
 
-    here = run_study(_study(), policies, runs=3, spread=InThisProcess())
-    there = run_study(_study(), policies, runs=3, spread=ProcessPool(2))
+    here = run_study(_study(), policies, runs=3, spread=InThisProcess(), block_runs=2)
+    there = run_study(_study(), policies, runs=3, spread=ProcessPool(2), block_runs=2)
 
     assert here == there
 
@@ -59,12 +58,18 @@ def test_another_seed_draws_other_windows() -> None:
 
 
 def test_rivals_that_search_again_keep_a_long_deadline() -> None:
+    study = _study()
+
     found = run_study(
-        _study(), [PolicyName.SPOTDNN, PolicyName.HOMOGENEOUS], runs=2, spread=InThisProcess()
+        study, [PolicyName.SPOTDNN, PolicyName.HOMOGENEOUS], runs=2, spread=InThisProcess()
     )
 
-    for outcomes in found.values():
-        assert all(run.done_fraction == pytest.approx(1.0) for run in outcomes)
+    for run in chain(*found.values()):
+        assert run.done_fraction == pytest.approx(1.0)
+        assert run.deadline_s == study.fleets.deadline_s
+        assert run.finish_s is not None
+        assert run.finish_s <= study.fleets.deadline_s
+        assert not run.is_late
 
 
 def test_wilson_bounds_are_those_of_the_textbook() -> None:
