@@ -103,12 +103,14 @@ class Told:
 
     saved: list[tuple[tuple[str, ...], float | None]] = field(default_factory=list)
     intervals_s: list[float] = field(default_factory=list)
+    advised: list[tuple[str, ...]] = field(default_factory=list)  # of an interval
 
     def checkpoint(
         self, agent_ids: Collection[str], *, interval_s: float | None, seconds_left: float | None
     ) -> None:
         if interval_s is not None:
             self.intervals_s.append(interval_s)
+            self.advised.append(tuple(agent_ids))
         else:
             self.saved.append((tuple(agent_ids), seconds_left))
 
