@@ -87,6 +87,7 @@ class Notice:
     deadline_unix_ms: int | None  # when the host is gone, or the hint expires
     source: str  # aws, gcp or azure
     detail: str
+    deadline_by_host_clock: bool = False  # counted from what our clock showed; else the cloud's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

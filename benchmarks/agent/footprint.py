@@ -10,7 +10,7 @@ from benchmarks.agent.measured_host import GPU_COUNT, MeasuredHost, measured_hos
 from benchmarks.agent.process_figures import cpu_s, memory_mb
 from benchmarks.agent.rival import measure_rival
 from benchmarks.daemon.ingest_cases import against
-from benchmarks.planner.table import print_table
+from benchmarks.table import print_table
 from spotwright.client import Client
 from spotwright_agent.training import StepReporter
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.daemon.ingest_cases import against
-from benchmarks.planner.table import print_table
+from benchmarks.table import print_table
 from spotwright_agent.readings import GpuReading, HostSample, PcieSource
 from spotwright_agent.report.outbox import Outbox
 from spotwright_agent.report.spool import Spool, SpoolLimits

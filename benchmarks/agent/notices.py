@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.agent.measured_host import MeasuredHost, measured_host, served_daemon
 from benchmarks.daemon.ingest_cases import against
-from benchmarks.planner.table import print_table
+from benchmarks.table import print_table
 from spotwright.client import Client
 from spotwright.domain.job_run import Event
 from spotwright_agent.training import StepReporter

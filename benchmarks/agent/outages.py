@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.daemon.ingest_cases import against
-from benchmarks.planner.table import print_table
+from benchmarks.table import print_table
 from tests.e2e.outages import SEED, endure
 
 

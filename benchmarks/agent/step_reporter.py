@@ -11,7 +11,7 @@ from statistics import median
 from typing import NamedTuple
 
 from benchmarks.daemon.ingest_cases import against
-from benchmarks.planner.table import print_table
+from benchmarks.table import print_table
 from spotwright_agent.training import StepReporter
 from tests.agent.agent_process import running_agent
 from tests.ports import stable_port

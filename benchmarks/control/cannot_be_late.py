@@ -19,7 +19,7 @@ from benchmarks.control.one_node import (
     zone_campaigns,
 )
 from benchmarks.control.options import SEED, Options, require_data
-from benchmarks.control.table import Row, print_rows, print_table
+from benchmarks.table import Row, print_rows, print_table
 from spotwright.adapters.sweeps.process_pool import ProcessPool
 from spotwright.domain.offer import Market, Pool
 from spotwright.simulator.campaign import Campaign

@@ -12,9 +12,9 @@ from pathlib import Path
 from statistics import fmean
 
 from benchmarks.control.options import SEED, Options, require_data
-from benchmarks.control.table import Row, print_rows
 from benchmarks.planner.jobs import FITTED, SMALL, loss_job, within
 from benchmarks.planner.markets import catalog
+from benchmarks.table import Row, print_rows
 from spotwright.domain.job import JobSpec
 from spotwright.domain.offer import Market, Pool
 from spotwright.domain.steering import JobView

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from benchmarks.control.options import SEED, Options, require_data
-from benchmarks.control.table import Row, print_rows, print_table
+from benchmarks.table import Row, print_rows, print_table
 from spotwright.adapters.catalog.catalog import Catalog
 from spotwright.adapters.catalog.snapshot_file import bundled_path, load_snapshot
 from spotwright.adapters.sweeps.process_pool import ProcessPool

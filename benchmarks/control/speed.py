@@ -5,7 +5,7 @@ import time
 from benchmarks.control.cannot_be_late import study_of
 from benchmarks.control.one_node import CONDITIONS, zone_campaigns
 from benchmarks.control.options import Options, require_data
-from benchmarks.control.table import Row, print_rows
+from benchmarks.table import Row, print_rows
 from spotwright.simulator.policies.registry import PolicyName
 from spotwright.simulator.study import Stage
 

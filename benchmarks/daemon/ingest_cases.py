@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.daemon.listed_rows import listed_row_count
 from benchmarks.daemon.served import ServedDaemon
-from benchmarks.planner.table import print_table
+from benchmarks.table import print_table
 
 _GAP_PERIOD_S = 20.0  # the daemon tells the longest of the last 30 s
 _AFTER_S = 60.0  # for the last acknowledgements

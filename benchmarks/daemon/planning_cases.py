@@ -13,7 +13,7 @@ from benchmarks.daemon.ingest_cases import LoadCase, against, start_load, told_b
 from benchmarks.daemon.served import ServedDaemon
 from benchmarks.planner.jobs import ADVERSARIAL, LARGE, loss_job, within
 from benchmarks.planner.markets import ONE_REGION
-from benchmarks.planner.table import print_table
+from benchmarks.table import print_table
 from spotwright.adapters.jobfile.write import job_text
 from spotwright.cli.asking import planner_to_ask
 from spotwright.client import Client

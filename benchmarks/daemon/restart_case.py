@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.daemon.ingest_cases import against
 from benchmarks.daemon.served import ServedDaemon
 from benchmarks.daemon.simulated_agent import LoadShape, sample_batch
-from benchmarks.planner.table import print_table
+from benchmarks.table import print_table
 from spotwright.adapters.grpc.telemetry.batch_reader import Sender, read_batch
 from spotwright.adapters.store.sql_store import open_store
 from spotwright.domain.telemetry import AgentFacts

@@ -17,8 +17,8 @@ from benchmarks.planner.jobs import (
     within,
 )
 from benchmarks.planner.markets import synthetic_problem
-from benchmarks.planner.table import print_table
 from benchmarks.planner.timing import Run, tell, timed_fastest, timed_solve
+from benchmarks.table import print_table
 from spotwright.domain.job import JobSpec
 from spotwright.domain.workload import Contention
 

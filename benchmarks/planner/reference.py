@@ -11,8 +11,8 @@ from pathlib import Path
 
 from benchmarks.planner.markets import catalog
 from benchmarks.planner.rivals import cost_ratio, ratio_text
-from benchmarks.planner.table import print_table
 from benchmarks.planner.timing import Run, tell, timed_solve
+from benchmarks.table import print_table
 from spotwright.adapters.jobfile.read import read_job_file
 from spotwright.domain.job import JobSpec, Target, TargetKind
 from spotwright.domain.offer import Market, Offer

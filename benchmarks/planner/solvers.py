@@ -20,8 +20,8 @@ from benchmarks.planner.back_ends import Solve, linear_back_ends, narrowed, quie
 from benchmarks.planner.jobs import FITTED, LARGE, loss_job, per_pool
 from benchmarks.planner.markets import FIVE_REGIONS, ONE_REGION, bundled_problem
 from benchmarks.planner.recorded import Leaf, record
-from benchmarks.planner.table import print_table
 from benchmarks.planner.timing import tell
+from benchmarks.table import print_table
 from spotwright.domain.workload import Contention
 from spotwright.planner.linear_program import LinearProgram, Optimum
 from spotwright.planner.point_enumeration import enumerate_fleets, reach

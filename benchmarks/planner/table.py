@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from benchmarks.planner.timing import Run
+from benchmarks.table import print_table
 
 _GAP_ASKED = 1e-3 * (1 + 1e-6)
 
@@ -77,21 +78,6 @@ def cells(row: Row) -> tuple[str, ...]:
 def print_rows(title: str, rows: Iterable[Row]) -> None:
     """Print a table of searches."""
     print_table(title, HEADER, [cells(row) for row in rows])
-
-
-def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table that is both aligned and valid Markdown."""
-    widths = [max(len(line[i]) for line in (header, *rows)) for i in range(len(header))]
-    print(f"\n## {title}\n")
-    _print_line(header, widths)
-    print("|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    for row in rows:
-        _print_line(row, widths)
-
-
-def _print_line(line: Sequence[str], widths: Sequence[int]) -> None:
-    padded = (f" {cell:<{width}} " for cell, width in zip(line, widths, strict=True))
-    print("|" + "|".join(padded) + "|", flush=True)
 
 
 def _span(counts: Sequence[int]) -> str:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.daemon.ingest_cases import against
-from benchmarks.planner.table import print_table
+from benchmarks.table import print_table
 from spotwright.adapters.terraform.environment import terraform_environment
 from spotwright.adapters.terraform.read_variables import read_wanted_fleet
 from spotwright.cli.asking import planner_to_ask

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.planner.table import print_table
+from benchmarks.table import print_table
 from tests.moto_server import moto_server
 from tests.terraform.fleets import Root, fleet, pool, wanted_counts
 

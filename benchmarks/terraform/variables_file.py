@@ -9,7 +9,7 @@ from itertools import islice, product
 from pathlib import Path
 
 from benchmarks.daemon.ingest_cases import against
-from benchmarks.planner.table import print_table
+from benchmarks.table import print_table
 from spotwright.adapters.terraform.read_variables import read_wanted_fleet
 from spotwright.adapters.terraform.variables import tfvars_json
 from spotwright.domain.offer import Market

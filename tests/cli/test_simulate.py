@@ -72,6 +72,31 @@ def test_cut_down_nodes_are_no_lost_nodes(tmp_path: Path) -> None:
     assert lost[1] < lost[0]
 
 
+_TRACES = "trace_id,t_seconds,nodes\n" + "".join(
+    f"{name},{seconds},4\n" for name in ("probed", "kept", "held") for seconds in (0, 900_000)
+)
+_INDEX = (
+    "trace_id,source,kind,zone,instance_type,target_nodes\n"
+    "probed,lab,availability,,,4\nkept,lab,preemption,,,4\nheld,lab,cluster_size,,,4\n"
+)
+
+
+def test_only_series_of_what_could_be_had_are_taken_for_availability(tmp_path: Path) -> None:
+    traces, job = tmp_path / "traces.csv", small_job(tmp_path)
+    traces.write_text(_TRACES)
+    (tmp_path / "traces_index.csv").write_text(_INDEX)
+    asked = ("--traces", traces, "--policy", "greedy", "--runs", "1", "--processes", "1", "--json")
+
+    some = spotwright_here("simulate", job, *asked)
+    (tmp_path / "traces_index.csv").write_text(_INDEX.replace("availability", "preemption"))
+    none = spotwright_here("simulate", job, *asked)
+
+    assert "1 measured availability series (lab)" in json.loads(some.stdout)["market"]
+    assert "2 series of nodes that were held are left out" in json.loads(some.stdout)["market"]
+    assert none.returncode == 2
+    assert "has series of kind cluster_size, preemption only" in none.stderr
+
+
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [

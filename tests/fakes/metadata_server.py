@@ -62,9 +62,11 @@ class MetadataServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._port}"
 
-    def interrupt(self, *, seconds: float = 120, action: str = "terminate") -> int:
+    def interrupt(
+        self, *, seconds: float = 120, action: str = "terminate", now_s: float | None = None
+    ) -> int:
         """Say that the host goes, and return when in milliseconds since 1970; GCP says no time."""
-        deadline_s = int(time.time() + seconds)  # the clouds tell whole seconds
+        deadline_s = int((time.time() if now_s is None else now_s) + seconds)  # as clouds tell it
         if self.cloud == "aws":
             gone = datetime.fromtimestamp(deadline_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             self._documents["spot/instance-action"] = json.dumps({"action": action, "time": gone})
@@ -74,9 +76,10 @@ class MetadataServer:
             self.schedule(not_before=formatdate(deadline_s, usegmt=True))
         return deadline_s * 1000
 
-    def rebalance(self, *, seconds_ago: float = 0) -> None:
+    def rebalance(self, *, seconds_ago: float = 0, now_s: float | None = None) -> None:
         """Say as AWS does that the host may go."""
-        said = datetime.fromtimestamp(int(time.time() - seconds_ago), UTC)
+        told_s = (time.time() if now_s is None else now_s) - seconds_ago
+        said = datetime.fromtimestamp(int(told_s), UTC)
         self._documents["events/recommendations/rebalance"] = json.dumps(
             {"noticeTime": said.strftime("%Y-%m-%dT%H:%M:%SZ")}
         )
@@ -106,6 +109,10 @@ class MetadataServer:
     def say(self, path: str, document: str) -> None:
         """Answer one path with this text, whatever it is."""
         self._documents[path] = document
+
+    def document(self, path: str) -> str:
+        """Return what is said at one path."""
+        return self._documents[path]
 
     def clear(self) -> None:
         """Take back all that was said."""

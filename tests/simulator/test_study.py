@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import chain
 
 import pytest
 
@@ -6,40 +7,22 @@ from spotwright.adapters.sweeps.process_pool import ProcessPool
 from spotwright.adapters.traces.bundled import bundled_campaigns
 from spotwright.domain.plan import Objective
 from spotwright.perfmodel.spot_simulation import simulate_run_s
-from spotwright.simulator import study as studies
-from spotwright.simulator.conditions import Conditions
 from spotwright.simulator.draw import AtPrices, DrawnCampaigns, DrawnHazards, TracedWindows
 from spotwright.simulator.market import MarketTrace
 from spotwright.simulator.policies.registry import PolicyName
-from spotwright.simulator.study import InThisProcess, Study, run_study
+from spotwright.simulator.study import InThisProcess, run_study
 from spotwright.simulator.summary import share_with_bounds, summarised
 from spotwright.simulator.two_fleets import two_fleets
 from spotwright.usecases.fleet_choices import FleetChoices, Question
 from tests.simulator.small_market import hours, job_of, market_of, spot
-
-FLICKERING = hours(*((k * 1.7, float(k % 2 == 0)) for k in range(50)), end=85.0)
-
-
-def _study() -> Study:
-    job = job_of()
-    choices = FleetChoices(job, market_of())
-    return Study(
-        job=job,
-        source=market_of(),
-        draw=TracedWindows(trace=MarketTrace(capacity={spot(): FLICKERING}), seed=3),
-        fleets=two_fleets(choices, planned={spot(): 1}, servers={}),
-        planned_s=36_000.0,
-        conditions=Conditions(notice_s=0.0, checkpoint_every_s=10.0),
-        seed=3,
-    )
+from tests.simulator.small_study import FLICKERING, small_study
 
 
-def test_processes_give_what_one_process_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(studies, "BLOCK_RUNS", 2)
+def test_processes_give_what_one_process_gives() -> None:
     policies = [PolicyName.GREEDY, PolicyName.OURS]
 
-    here = run_study(_study(), policies, runs=3, spread=InThisProcess())
-    there = run_study(_study(), policies, runs=3, spread=ProcessPool(2))
+    here = run_study(small_study(), policies, runs=3, spread=InThisProcess(), block_runs=2)
+    there = run_study(small_study(), policies, runs=3, spread=ProcessPool(2), block_runs=2)
 
     assert here == there
 
@@ -47,7 +30,7 @@ def test_processes_give_what_one_process_gives(monkeypatch: pytest.MonkeyPatch) 
 def test_another_seed_draws_other_windows() -> None:
     one, other = (
         run_study(
-            replace(_study(), draw=TracedWindows(trace=_study().draw.trace, seed=seed)),  # type: ignore[attr-defined]
+            replace(small_study(), draw=TracedWindows(trace=small_study().draw.trace, seed=seed)),  # type: ignore[attr-defined]
             [PolicyName.GREEDY],
             runs=4,
             spread=InThisProcess(),
@@ -59,12 +42,18 @@ def test_another_seed_draws_other_windows() -> None:
 
 
 def test_rivals_that_search_again_keep_a_long_deadline() -> None:
+    study = small_study()
+
     found = run_study(
-        _study(), [PolicyName.SPOTDNN, PolicyName.HOMOGENEOUS], runs=2, spread=InThisProcess()
+        study, [PolicyName.SPOTDNN, PolicyName.HOMOGENEOUS], runs=2, spread=InThisProcess()
     )
 
-    for outcomes in found.values():
-        assert all(run.done_fraction == pytest.approx(1.0) for run in outcomes)
+    for run in chain(*found.values()):
+        assert run.done_fraction == pytest.approx(1.0)
+        assert run.deadline_s == study.fleets.deadline_s
+        assert run.finish_s is not None
+        assert run.finish_s <= study.fleets.deadline_s
+        assert not run.is_late
 
 
 def test_wilson_bounds_are_those_of_the_textbook() -> None:
@@ -116,7 +105,7 @@ def test_the_promised_chance_of_the_deadline_is_kept_on_measured_traces() -> Non
     drawn_s = simulate_run_s(job.workload, planned.fleet, work_s=planned.work_s, runs=500)
     promised = float((drawn_s <= 13 * 3600).mean())
     study = replace(
-        _study(),
+        small_study(),
         job=job,
         fleets=two_fleets(choices, planned=planned.workers, servers={}),
         draw=DrawnCampaigns(

@@ -103,12 +103,14 @@ class Told:
 
     saved: list[tuple[tuple[str, ...], float | None]] = field(default_factory=list)
     intervals_s: list[float] = field(default_factory=list)
+    advised: list[tuple[str, ...]] = field(default_factory=list)  # of an interval
 
     def checkpoint(
         self, agent_ids: Collection[str], *, interval_s: float | None, seconds_left: float | None
     ) -> None:
         if interval_s is not None:
             self.intervals_s.append(interval_s)
+            self.advised.append(tuple(agent_ids))
         else:
             self.saved.append((tuple(agent_ids), seconds_left))
 
@@ -176,13 +178,13 @@ class SteeredCluster:
         known = record or self.store.agent_records[agent_id]
         self.store.agent_records[agent_id] = replace(known, **changes)  # type: ignore[arg-type]
 
-    def notice(self, agent_id: str, *, kind: str = "interruption", off_s: float = 0.0) -> None:
+    def notice(self, agent_id: str, *, kind: str = "interruption") -> None:
         now = after(self.now_s)
         self.change(
             agent_id,
             notice=AgentNotice(
                 kind=kind,
-                time=now + timedelta(seconds=off_s),
+                time=now,
                 deadline=now + timedelta(seconds=120),
                 source="aws",
                 detail="",

@@ -12,6 +12,7 @@ from spotwright.adapters.catalog.catalog import Catalog
 from spotwright.domain.job_run import Progress, Steer
 from spotwright.domain.offer import Pool
 from spotwright.usecases.report_progress import ProgressLog
+from tests.usecases.cloud_notice import heard
 from tests.usecases.example_job import snapshot
 from tests.usecases.example_job_run import after
 from tests.usecases.steered_cluster import DEADLINE_S, JOB, SteeredCluster
@@ -194,19 +195,25 @@ def test_a_notice_for_a_host_that_no_plan_asked_for_changes_nothing(folder: Path
     assert not play(SteeredCluster(folder), stranger).events("replanned")
 
 
-def test_an_agent_whose_clock_is_off_by_an_hour_is_neither_silent_nor_late(folder: Path) -> None:
+@pytest.mark.parametrize("off_s", [3600.0, -3600.0])
+@pytest.mark.parametrize(("cloud", "left_s"), [("aws", 120), ("gcp", 30), ("azure", 120)])
+def test_an_agent_whose_clock_is_off_by_an_hour_is_neither_silent_nor_late(
+    folder: Path, cloud: str, left_s: float, off_s: float
+) -> None:
     async def off(cluster: SteeredCluster) -> None:
         replica = cluster.replica("a")
-        cluster.change("agent-0", clock_skew_s=3600.0)
+        cluster.change("agent-0", clock_skew_s=off_s)
         await cluster.let_pass(120, replica)
         assert not cluster.events("node-lost")
-        cluster.notice("agent-0", off_s=3600.0)
+        now = after(cluster.now_s)
+        told = heard(cloud, lambda s: s.interrupt(now_s=now.timestamp()), now=now, off_s=off_s)
+        cluster.change("agent-0", notice=told)
         await cluster.let_pass(10, replica)
 
     cluster = play(SteeredCluster(folder), off)
 
     assert len(cluster.events("replanned")) == 1
-    assert cluster.told.saved[0][1] == pytest.approx(120, abs=6)
+    assert cluster.told.saved[0][1] == pytest.approx(left_s, abs=6)
 
 
 def test_a_node_that_falls_silent_is_lost(folder: Path) -> None:

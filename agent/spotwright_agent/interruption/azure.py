@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from spotwright_agent.interruption.link import MetadataLink
 from spotwright_agent.interruption.source import MetadataError, parsed, plain, unix_ms
@@ -14,6 +14,11 @@ _METADATA = {"Metadata": "true"}
 _GOES = ("Preempt", "Terminate")  # others freeze or restart a host, which then is there again
 
 
+class _Deadline(NamedTuple):
+    unix_ms: int
+    by_host_clock: bool  # nobody told it: the event had started when it was seen first
+
+
 class AzureMetadata:
     """Azure. A spot host is told half a minute ahead, with its neighbours in the same document."""
 
@@ -22,7 +27,7 @@ class AzureMetadata:
     def __init__(self, base_url: str = "", *, timeout_s: float = 1.0) -> None:
         self._link = MetadataLink(base_url, timeout_s=timeout_s)
         self._own_name = ""
-        self._deadlines: dict[str, int] = {}  # by event; one that has started tells no time
+        self._deadlines: dict[str, _Deadline] = {}  # by event; one that has started tells no time
 
     def facts(self) -> HostFacts:
         """Return what Azure calls this host."""
@@ -53,17 +58,21 @@ class AzureMetadata:
         """End the connection."""
         self._link.close()
 
-    def _deadline(self, key: str, event: dict[str, Any], now_unix_ms: int) -> int | None:
+    def _deadline(self, key: str, event: dict[str, Any], now_unix_ms: int) -> _Deadline | None:
         told = _http_unix_ms(event.get("NotBefore"))
-        if told is None and event.get("EventStatus") == "Started":
-            return self._deadlines.get(key, now_unix_ms)
-        return told
+        if told is not None:
+            return _Deadline(told, by_host_clock=False)
+        if event.get("EventStatus") == "Started":
+            return self._deadlines.get(key, _Deadline(now_unix_ms, by_host_clock=True))
+        return None
 
     def _notice(self, event: dict[str, Any], now_unix_ms: int) -> Notice:
+        deadline = self._deadlines.get(str(event.get("EventId")))
         return Notice(
             kind=NoticeKind.INTERRUPTION,
             time_unix_ms=now_unix_ms,
-            deadline_unix_ms=self._deadlines.get(str(event.get("EventId"))),
+            deadline_unix_ms=None if deadline is None else deadline.unix_ms,
+            deadline_by_host_clock=deadline is not None and deadline.by_host_clock,
             source="azure",
             detail=f"scheduled event: {event['EventType']}",
         )
@@ -98,8 +107,11 @@ def _fact(compute: dict[str, Any], key: str) -> str:
     return plain(found, about=key) if found else ""
 
 
-def _soonest(notice: Notice) -> float:
-    return float("inf") if notice.deadline_unix_ms is None else notice.deadline_unix_ms
+def _soonest(notice: Notice) -> tuple[bool, float]:
+    if notice.deadline_unix_ms is None:
+        return True, 0.0
+    # What has started goes first: our clock, which says when, may be far from the cloud's.
+    return not notice.deadline_by_host_clock, notice.deadline_unix_ms
 
 
 def _http_unix_ms(text: object) -> int | None:

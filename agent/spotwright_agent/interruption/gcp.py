@@ -84,6 +84,7 @@ def _interruption(detail: str, now_unix_ms: int, deadline_unix_ms: int | None) -
         kind=NoticeKind.INTERRUPTION,
         time_unix_ms=now_unix_ms,
         deadline_unix_ms=deadline_unix_ms,
+        deadline_by_host_clock=deadline_unix_ms is not None,
         source="gcp",
         detail=detail,
     )

@@ -20,6 +20,7 @@ class StandingNotice:
         self._said: tuple[object, ...] = ()  # the same as the cloud said it
         self._hint_end_s = 0.0
         self._expired: tuple[object, ...] = ()
+        self._would_have_heard = False  # a hint before this answer; an interruption hides hints
 
     @property
     def notice(self) -> Notice | None:
@@ -36,7 +37,10 @@ class StandingNotice:
         """
         news = list(self.expire(now_unix_ms=now_unix_ms, now_s=now_s))
         if found is not None and found.kind is NoticeKind.HINT and self._is_old(found, now_unix_ms):
+            self._expired = _identity(found)
             found = None
+        if found is None or found.kind is NoticeKind.HINT:
+            self._would_have_heard = True
         if found is None:
             return [*news, *self._withdraw("no longer said", now_unix_ms)]
         if self._told is not None and _identity(found) == self._said:
@@ -57,9 +61,11 @@ class StandingNotice:
         identity = _identity(hint)
         if self._told is not None and identity == self._said:
             return False  # its end is counted by the clock that never jumps
-        return identity == self._expired or (
-            now_unix_ms - hint.time_unix_ms >= self._hint_s * 1000  # said before we were here
-        )
+        if identity == self._expired:
+            return True
+        if self._would_have_heard:
+            return False  # whatever our clock shows, it was said since the answer before
+        return now_unix_ms - hint.time_unix_ms >= self._hint_s * 1000  # before we were here
 
     def _softens(self, found: Notice) -> bool:
         told = self._told
@@ -75,7 +81,9 @@ class StandingNotice:
         if found.kind is NoticeKind.HINT:
             self._hint_end_s = now_s + self._hint_s
             deadline_unix_ms = now_unix_ms + int(self._hint_s * 1000)
-            self._told = replace(self._told, deadline_unix_ms=deadline_unix_ms)
+            self._told = replace(
+                self._told, deadline_unix_ms=deadline_unix_ms, deadline_by_host_clock=True
+            )
         return self._told
 
     def _withdraw(self, why: str, now_unix_ms: int) -> Sequence[Notice]:
@@ -88,6 +96,7 @@ class StandingNotice:
                 kind=NoticeKind.WITHDRAWN,
                 time_unix_ms=now_unix_ms,
                 deadline_unix_ms=None,
+                deadline_by_host_clock=False,
                 detail=f"{why}: {told.detail}",
             )
         ]

@@ -136,6 +136,7 @@ def notice_to_proto(notice: Notice) -> v1.Notice:
     )
     if notice.deadline_unix_ms is not None and _is_time(notice.deadline_unix_ms):
         message.deadline_unix_ms = notice.deadline_unix_ms
+        message.deadline_by_host_clock = notice.deadline_by_host_clock
     return message
 
 

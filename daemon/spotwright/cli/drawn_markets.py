@@ -14,7 +14,7 @@ from spotwright.domain.fleet import NodeGroup, Role
 from spotwright.domain.job import JobSpec
 from spotwright.domain.offer import Market, Offer
 from spotwright.perfmodel.interruption import hazard_per_hour
-from spotwright.simulator.campaign import Campaign
+from spotwright.simulator.campaign import Campaign, CampaignKind
 from spotwright.simulator.draw import AtPrices, Draw, DrawnCampaigns, DrawnHazards
 from spotwright.usecases.list_offers import worker_offers
 from spotwright.usecases.ports import OfferSource
@@ -46,10 +46,19 @@ def drawn_markets(flags: SimulateFlags, job: JobSpec, source: OfferSource) -> Dr
 
 
 def _measured(traces: str, spot: list[Offer], job: JobSpec, *, seed: int) -> DrawnMarkets:
-    campaigns = _campaigns(traces)
+    found = _campaigns(traces)
+    campaigns = [each for each in found if each.kind is CampaignKind.AVAILABILITY]
+    if not campaigns:
+        kinds = ", ".join(sorted({each.kind for each in found}))
+        raise BadInputError(
+            f"--traces: {traces} has series of kind {kinds} only: they show nodes that were held, "
+            "with their owner's own restarts and refusals; give series of kind availability"
+        )
+    other = len(found) - len(campaigns)
     text = (
         f"{len(campaigns)} measured availability series ({_sources(campaigns)}); each run draws "
         f"one for every spot pool of the job ({len(spot)}), by seed {seed}"
+        + (f"; {other} series of nodes that were held are left out" if other else "")
     )
     draw = DrawnCampaigns(
         campaigns=tuple(campaigns),

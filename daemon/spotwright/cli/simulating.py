@@ -58,7 +58,11 @@ def simulate_job(
     study = _study(job, opened, promised, markets, flags)
     with _spread(flags) as spread:
         outcomes = run_study(
-            study, policies, runs=flags.runs, spread=spread, told=_progress(len(policies), flags)
+            study,
+            policies,
+            runs=flags.runs,
+            spread=spread,
+            told=_Progress(len(policies) * flags.runs).tell,
         )
     summaries = {policy: summarised(found) for policy, found in outcomes.items()}
     told = Told(
@@ -136,13 +140,14 @@ def _spread(flags: SimulateFlags) -> Iterator[Spread]:
         cluster.close()
 
 
-class _progress:  # noqa: N801  # called as a function is
+class _Progress:
     """Tells on stderr how many runs are done, where somebody looks on."""
 
-    def __init__(self, policies: int, flags: SimulateFlags) -> None:
-        self._total = policies * flags.runs
+    def __init__(self, total: int) -> None:
+        self._total = total
 
-    def __call__(self, done: int) -> None:
+    def tell(self, done: int) -> None:
+        """Tell how many are done by now."""
         if sys.stderr.isatty():
             end = "\n" if done == self._total else ""
             print(f"\r{done} of {self._total} runs", end=end, file=sys.stderr, flush=True)

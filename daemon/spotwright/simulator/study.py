@@ -22,7 +22,7 @@ from spotwright.usecases.fleet_choices import FleetChoices
 from spotwright.usecases.ports import OfferSource
 from spotwright.usecases.steering_rules import SteeringRules
 
-BLOCK_RUNS = 25
+_BLOCK_RUNS = 25
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -80,6 +80,7 @@ def run_study(
     runs: int,
     spread: Spread,
     told: Callable[[int], None] = lambda _: None,
+    block_runs: int = _BLOCK_RUNS,
 ) -> dict[PolicyName, list[Outcome]]:
     """Run every policy on the same windows.
 
@@ -89,11 +90,12 @@ def run_study(
         runs: of each policy.
         spread: who runs them.
         told: is told how many runs are done.
+        block_runs: how many runs share what was remembered.
     """
     blocks = [
-        Block(study, policy, first, min(BLOCK_RUNS, runs - first))
+        Block(study, policy, first, min(block_runs, runs - first))
         for policy in policies
-        for first in range(0, runs, BLOCK_RUNS)
+        for first in range(0, runs, block_runs)
     ]
     found: dict[PolicyName, list[Outcome]] = {policy: [] for policy in policies}
     done = 0

@@ -144,18 +144,20 @@ class StepSample(_message.Message):
     def __init__(self, time_unix_ms: _Optional[int] = ..., rank: _Optional[int] = ..., step: _Optional[int] = ..., step_s: _Optional[float] = ..., data_wait_s: _Optional[float] = ..., compute_s: _Optional[float] = ..., communication_s: _Optional[float] = ..., samples: _Optional[float] = ..., loss: _Optional[float] = ...) -> None: ...
 
 class Notice(_message.Message):
-    __slots__ = ("kind", "time_unix_ms", "deadline_unix_ms", "source", "detail")
+    __slots__ = ("kind", "time_unix_ms", "deadline_unix_ms", "source", "detail", "deadline_by_host_clock")
     KIND_FIELD_NUMBER: _ClassVar[int]
     TIME_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
     DEADLINE_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
+    DEADLINE_BY_HOST_CLOCK_FIELD_NUMBER: _ClassVar[int]
     kind: NoticeKind
     time_unix_ms: int
     deadline_unix_ms: int
     source: str
     detail: str
-    def __init__(self, kind: _Optional[_Union[NoticeKind, str]] = ..., time_unix_ms: _Optional[int] = ..., deadline_unix_ms: _Optional[int] = ..., source: _Optional[str] = ..., detail: _Optional[str] = ...) -> None: ...
+    deadline_by_host_clock: bool
+    def __init__(self, kind: _Optional[_Union[NoticeKind, str]] = ..., time_unix_ms: _Optional[int] = ..., deadline_unix_ms: _Optional[int] = ..., source: _Optional[str] = ..., detail: _Optional[str] = ..., deadline_by_host_clock: _Optional[bool] = ...) -> None: ...
 
 class CollectorFault(_message.Message):
     __slots__ = ("collector", "problem")

@@ -18,6 +18,7 @@ from spotwright_agent.readings import HostFacts, NoticeKind
 from tests.fakes.metadata_server import MetadataServer, metadata_server
 
 NOW_UNIX_MS = 1_794_975_858_451
+BY_HOST, BY_CLOUD = True, False  # whose clock a deadline is counted by
 SOURCES: dict[str, Callable[[str], MetadataSource]] = {
     "aws": AwsMetadata,
     "gcp": GcpMetadata,
@@ -116,7 +117,7 @@ def test_interruption_has_the_time_that_the_cloud_says(cloud: str) -> None:
 
     assert found is not None
     assert (found.kind, found.source) == (NoticeKind.INTERRUPTION, cloud)
-    assert found.deadline_unix_ms == gone_unix_ms
+    assert (found.deadline_unix_ms, found.deadline_by_host_clock) == (gone_unix_ms, False)
 
 
 def test_gcp_preemption_is_half_a_minute_after_it_was_first_seen() -> None:
@@ -130,14 +131,14 @@ def test_gcp_preemption_is_half_a_minute_after_it_was_first_seen() -> None:
         server.interrupt()
         again = _deadline(source, NOW_UNIX_MS + 50_000)
 
-    assert deadlines == [NOW_UNIX_MS + 30_000] * 3
-    assert again == NOW_UNIX_MS + 80_000
+    assert deadlines == [(NOW_UNIX_MS + 30_000, BY_HOST)] * 3
+    assert again == (NOW_UNIX_MS + 80_000, BY_HOST)
 
 
-def _deadline(source: MetadataSource, now_unix_ms: int) -> int | None:
+def _deadline(source: MetadataSource, now_unix_ms: int) -> tuple[int | None, bool]:
     found = source.current(now_unix_ms)
     assert found is not None
-    return found.deadline_unix_ms
+    return found.deadline_unix_ms, found.deadline_by_host_clock
 
 
 @pytest.mark.parametrize("action", ["terminate", "stop", "hibernate"])
@@ -170,7 +171,7 @@ def test_aws_interruption_with_a_time_that_cannot_be_read_still_counts() -> None
     with metadata_server("aws") as server:
         server.say("spot/instance-action", '{"action": "terminate", "time": "soon"}')
 
-        assert _deadline(opened("aws", server), NOW_UNIX_MS) is None
+        assert _deadline(opened("aws", server), NOW_UNIX_MS) == (None, BY_CLOUD)
 
 
 def test_aws_token_is_asked_once_and_again_after_it_ended() -> None:
@@ -239,11 +240,11 @@ def test_azure_event_that_has_started_keeps_the_time_that_it_had() -> None:
     with metadata_server("azure") as server:
         source = opened("azure", server)
         planned_unix_ms = server.interrupt(seconds=30)
-        assert _deadline(source, NOW_UNIX_MS) == planned_unix_ms
+        assert _deadline(source, NOW_UNIX_MS) == (planned_unix_ms, BY_CLOUD)
 
         server.schedule(event_status="Started", not_before="")
 
-        assert _deadline(source, NOW_UNIX_MS) == planned_unix_ms
+        assert _deadline(source, NOW_UNIX_MS) == (planned_unix_ms, BY_CLOUD)
 
 
 def test_azure_event_first_seen_after_it_started_is_due_now() -> None:
@@ -251,7 +252,23 @@ def test_azure_event_first_seen_after_it_started_is_due_now() -> None:
         source = opened("azure", server)
         server.schedule(event_status="Started", not_before="")
 
-        assert [_deadline(source, NOW_UNIX_MS + later) for later in (0, 999)] == [NOW_UNIX_MS] * 2
+        told = [_deadline(source, NOW_UNIX_MS + later_ms) for later_ms in (0, 999)]
+
+    assert told == [(NOW_UNIX_MS, BY_HOST)] * 2
+
+
+def test_azure_event_that_has_started_goes_before_a_planned_one_by_every_clock() -> None:
+    with metadata_server("azure") as server:
+        source = opened("azure", server)
+        planned_unix_ms = server.interrupt(seconds=30)
+        (planned,) = json.loads(server.document("scheduledevents"))["Events"]
+        started = planned | {"EventId": "other", "EventStatus": "Started", "NotBefore": ""}
+        both = {"DocumentIncarnation": 3, "Events": [planned, started]}
+        server.say("scheduledevents", json.dumps(both))
+
+        told = _deadline(source, planned_unix_ms + 3_600_000)
+
+    assert told == (planned_unix_ms + 3_600_000, BY_HOST)
 
 
 @every_cloud
@@ -365,6 +382,6 @@ def test_any_azure_time_is_a_notice_that_a_daemon_takes(
 ) -> None:
     azure.schedule(not_before=not_before)
 
-    deadline = _deadline(opened("azure", azure), NOW_UNIX_MS)
+    deadline, _ = _deadline(opened("azure", azure), NOW_UNIX_MS)
 
     assert deadline is None or 946_684_800_000 <= deadline <= 4_102_444_800_000

@@ -108,6 +108,41 @@ def test_hint_from_before_the_agent_started_is_not_news() -> None:
     assert Watched().kinds(old) == []
 
 
+def test_hint_from_before_the_agent_started_stays_old_news() -> None:
+    watched, old = Watched(), replace(said(HINT), time_unix_ms=NOW_UNIX_MS - 3_600_000)
+    watched.hear(old)
+
+    assert watched.kinds(old) == []
+    assert watched.kinds(None) == []
+    assert watched.kinds(old) == []
+
+
+def test_hint_that_an_interruption_hid_is_as_old_as_it_says() -> None:
+    watched, old = Watched(), replace(said(HINT), time_unix_ms=NOW_UNIX_MS - 3_600_000)
+
+    assert watched.kinds(said(INTERRUPTION)) == [INTERRUPTION]
+    assert watched.kinds(old) == [WITHDRAWN]
+
+
+def test_hint_that_comes_while_we_watch_is_news_by_every_clock() -> None:
+    for error_s in (3_600.0, -3_600.0):
+        watched = Watched()
+        watched.clock_error_s = error_s
+        watched.hear(None)
+
+        assert watched.kinds(said(HINT)) == [HINT]
+
+
+def test_deadline_of_a_hint_is_by_our_clock_and_a_withdrawal_has_none() -> None:
+    watched = Watched()
+
+    (hint,) = watched.hear(said(HINT))
+    (withdrawn,) = watched.hear(None)
+
+    assert hint.deadline_by_host_clock
+    assert (withdrawn.deadline_unix_ms, withdrawn.deadline_by_host_clock) == (None, False)
+
+
 def test_interruption_takes_the_place_of_a_hint_and_a_hint_that_is_left_follows_a_withdrawal() -> (
     None
 ):

@@ -64,7 +64,8 @@ def _steps() -> st.SearchStrategy[StepReading]:
 def _notices() -> st.SearchStrategy[Notice]:
     return st.builds(
         Notice, kind=st.sampled_from(NoticeKind), time_unix_ms=_TIMES,
-        deadline_unix_ms=st.one_of(st.none(), _TIMES), source=_TEXTS, detail=_TEXTS,
+        deadline_unix_ms=st.one_of(st.none(), _TIMES), deadline_by_host_clock=st.booleans(),
+        source=_TEXTS, detail=_TEXTS,
     )  # fmt: skip
 
 

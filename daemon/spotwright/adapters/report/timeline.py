@@ -31,13 +31,13 @@ def timeline_page(outcome: Outcome, *, title: str) -> str:
         tag("p", f"${outcome.cost_usd:,.2f}, {outcome.losses} nodes taken away, {late}."),
         tag("h2", "Nodes (pale while they start)"),
         _keys(pools),
-        _chart(across, _most_nodes(moments), _bars(moments, pools), outcome, unit=""),
+        _chart(across, _bars(moments, pools), outcome, most=_most_nodes(moments), unit=""),
         tag("h2", "Share of the goal, beside the even pace to the deadline"),
-        _chart(
-            across, 1.0, _line(moments, lambda m: m.done_fraction), outcome, unit="%", even=True
-        ),
+        _chart(across, _line(moments, lambda m: m.done_fraction), outcome, most=1.0, unit="%"),
         tag("h2", "Spent"),
-        _chart(across, outcome.cost_usd, _line(moments, lambda m: m.spent_usd), outcome, unit="$"),
+        _chart(
+            across, _line(moments, lambda m: m.spent_usd), outcome, most=outcome.cost_usd, unit="$"
+        ),
     ]
     head = tag(
         "head", tag("meta", charset="utf-8"), tag("title", title), tag("style", Html(_STYLE))
@@ -48,18 +48,18 @@ def timeline_page(outcome: Outcome, *, title: str) -> str:
 _Draw = Callable[[Scale, Scale], list[Html]]
 
 
-def _chart(
-    across: Scale, most: float, draw: _Draw, outcome: Outcome, *, unit: str, even: bool = False
-) -> Html:
+def _chart(across: Scale, draw: _Draw, outcome: Outcome, *, most: float, unit: str) -> Html:
     up = Scale(
         low=0, high=(most or 1) * 1.05, start_px=_HEIGHT - _BOTTOM, end_px=_TOP, is_log=False
     )
     parts = [*_ticks(across, up, most, unit), *draw(across, up)]
     if outcome.deadline_s is not None:
         x = across.px(outcome.deadline_s)
-        parts.append(_rule(x, up.px(0), x, _TOP, "#bb3333", dash="6 4"))
-        if even:
-            parts.append(_rule(across.px(0), up.px(0), x, up.px(1.0), "#999999", dash="2 4"))
+        base = (x, up.px(0))
+        parts.append(_rule(base, (x, _TOP), colour="#bb3333", dash="6 4"))
+        if unit == "%":
+            begin, goal = (across.px(0), up.px(0)), (x, up.px(1.0))
+            parts.append(_rule(begin, goal, colour="#999999", dash="2 4"))
     return tag("svg", *parts, viewBox=f"0 0 {_WIDTH:g} {_HEIGHT:g}", role="img")
 
 
@@ -67,15 +67,15 @@ def _bars(moments: Sequence[Moment], pools: Sequence[Pool]) -> _Draw:
     def draw(across: Scale, up: Scale) -> list[Html]:
         found = []
         for moment, after in pairwise(moments):
-            begin, width = across.px(moment.time_s), across.px(after.time_s)
+            span = (across.px(moment.time_s), across.px(after.time_s))
             low = 0
             for counts, opacity in ((moment.training, 0.9), (moment.starting, 0.35)):
                 for pool in pools:
                     count = counts.get(pool, 0)
-                    if count and width - begin > 0.05:
-                        found.append(
-                            _bar(begin, width, up, low, count, _colour(pools, pool), opacity)
-                        )
+                    if count and span[1] - span[0] > 0.05:
+                        height = (up.px(low), up.px(low + count))
+                        colour = _colour(pools, pool)
+                        found.append(_bar(span, height, colour=colour, opacity=opacity))
                     low += count
         return found
 
@@ -83,15 +83,15 @@ def _bars(moments: Sequence[Moment], pools: Sequence[Pool]) -> _Draw:
 
 
 def _bar(
-    begin: float, end: float, up: Scale, low: int, count: int, colour: str, opacity: float
+    across: tuple[float, float], up: tuple[float, float], *, colour: str, opacity: float
 ) -> Html:
-    top = up.px(low + count)
+    (begin, end), (base, top) = across, up
     return tag(
         "rect",
         x=begin,
         y=top,
         width=end - begin,
-        height=up.px(low) - top,
+        height=base - top,
         fill=colour,
         fill_opacity=opacity,
     )
@@ -107,12 +107,13 @@ def _line(moments: Sequence[Moment], value: Callable[[Moment], float]) -> _Draw:
 
 def _ticks(across: Scale, up: Scale, most: float, unit: str) -> list[Html]:
     base = up.px(0)
-    parts = [_rule(across.px(0), base, _WIDTH - _RIGHT, base, "#888888")]
+    left, right = across.px(0), _WIDTH - _RIGHT
+    parts = [_rule((left, base), (right, base), colour="#888888")]
     for seconds, text in duration_ticks(across, font_px=_FONT_PX):
         parts.append(tag("text", text, x=across.px(seconds), y=base + 18, text_anchor="middle"))
     for value in (most / 2, most):
         y = up.px(value)
-        parts.append(_rule(across.px(0), y, _WIDTH - _RIGHT, y, "#e3e3e3"))
+        parts.append(_rule((left, y), (right, y), colour="#e3e3e3"))
         parts.append(tag("text", _figure(value, unit), x=_LEFT - 8, y=y + 4, text_anchor="end"))
     return parts
 
@@ -123,7 +124,10 @@ def _figure(value: float, unit: str) -> str:
     return f"${value:,.4g}" if unit == "$" else f"{value:g}"
 
 
-def _rule(x1: float, y1: float, x2: float, y2: float, colour: str, dash: str | None = None) -> Html:
+def _rule(
+    start: tuple[float, float], end: tuple[float, float], *, colour: str, dash: str | None = None
+) -> Html:
+    (x1, y1), (x2, y2) = start, end
     return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=colour, stroke_dasharray=dash)
 
 

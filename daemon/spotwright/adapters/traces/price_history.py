@@ -1,7 +1,7 @@
 """Spot price history from Parquet: change points of (type, zone) series.
 
-Columns `timestamp` (UTC), `instance_type`, `az` (zone id), `ondemand_price`, `spot_price`; a row
-holds until the next one of its series. Needs pyarrow, of the extra `daemon`.
+Columns `timestamp` (UTC unless it has a zone), `instance_type`, `az` (zone id), `ondemand_price`,
+`spot_price`; a row holds until the next one of its series. Needs pyarrow, of the extra `daemon`.
 """
 
 from collections.abc import Collection
@@ -73,7 +73,10 @@ def _read(path: Path, columns: list[str], filters: list[tuple[str, str, list[str
     except ModuleNotFoundError as error:
         raise MissingExtraError("reading price history", extra="daemon") from error
     try:
-        return pq.read_table(path, columns=columns, filters=filters)
+        table = pq.read_table(path, columns=columns, filters=filters)
+        place = table.schema.get_field_index("timestamp")
+        times = table["timestamp"].cast(pa.timestamp("us", tz="UTC"))  # without a zone: UTC
+        return table.set_column(place, "timestamp", times).sort_by("timestamp")
     except (OSError, pa.ArrowException) as error:
         raise BadInputError(f"{path} cannot be read as price history: {error}") from error
 

@@ -135,20 +135,28 @@ def test_a_clock_that_is_off_by_less_than_two_seconds_is_left_alone(skew_ms: int
 def test_times_of_a_wrong_clock_are_corrected(skew_ms: int) -> None:
     right_ms = NOW_MS - skew_ms
     step = v1.StepSample(time_unix_ms=NOW_MS - 3_000, step_s=1.0)
-    notice = v1.Notice(
+    told = v1.Notice(
         kind=v1.NOTICE_KIND_HINT, time_unix_ms=NOW_MS, deadline_unix_ms=right_ms + 120_000
     )
+    counted = v1.Notice(
+        kind=v1.NOTICE_KIND_HINT,
+        time_unix_ms=NOW_MS,
+        deadline_unix_ms=NOW_MS + 120_000,
+        deadline_by_host_clock=True,
+    )
+    message = one(samples=[sample()], steps=[step], notices=[told, counted])
 
-    found = read(one(samples=[sample()], steps=[step], notices=[notice]), receive_unix_ms=right_ms)
+    found = read(message, receive_unix_ms=right_ms)
 
     assert found.clock_skew_s == skew_ms / 1000
     assert (found.first_unix_ms, found.last_unix_ms) == (right_ms - 3_000, right_ms)
     assert found.parts[-1].start_unix_s == right_ms // 1000 // 10 * 10
     assert v1.HostSample.FromString(found.latest_sample or b"").time_unix_ms == right_ms
     assert v1.StepSample.FromString(found.latest_step or b"").time_unix_ms == right_ms - 3_000
-    assert found.notices[0].time.timestamp() == pytest.approx(right_ms / 1000)
-    assert found.notices[0].deadline is not None
-    assert found.notices[0].deadline.timestamp() == pytest.approx(right_ms / 1000 + 120)
+    for notice in found.notices:
+        assert notice.time.timestamp() == pytest.approx(right_ms / 1000)
+        assert notice.deadline is not None
+        assert notice.deadline.timestamp() == pytest.approx(right_ms / 1000 + 120)
 
 
 def test_each_batch_of_a_clock_that_jumps_is_corrected_by_itself() -> None:

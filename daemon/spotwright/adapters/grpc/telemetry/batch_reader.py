@@ -235,13 +235,18 @@ def _notice(notice: v1.Notice, skew_ms: int) -> AgentNotice:
     return AgentNotice(
         kind=kind,
         time=_datetime("batch.notices.time_unix_ms", notice.time_unix_ms - skew_ms),
-        # Told by the cloud, whose clock is right.
-        deadline=_datetime("batch.notices.deadline_unix_ms", notice.deadline_unix_ms)
-        if notice.HasField("deadline_unix_ms")
-        else None,
+        deadline=_deadline(notice, skew_ms),
         source=notice.source,
         detail=notice.detail,
     )
+
+
+def _deadline(notice: v1.Notice, skew_ms: int) -> datetime | None:
+    if not notice.HasField("deadline_unix_ms"):
+        return None
+    # The cloud's clock is right: only a deadline counted by the host's is as wrong as that.
+    wrong_by_ms = skew_ms if notice.deadline_by_host_clock else 0
+    return _datetime("batch.notices.deadline_unix_ms", notice.deadline_unix_ms - wrong_by_ms)
 
 
 def _probe(probe: v1.ProbeResult, skew_ms: int) -> NetworkProbe:

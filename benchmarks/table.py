@@ -1,4 +1,4 @@
-"""Rows of figures against their targets."""
+"""Tables of figures, beside their targets where they have any."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
