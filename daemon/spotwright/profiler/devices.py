@@ -12,7 +12,7 @@ from torch import Tensor
 
 from spotwright.domain.errors import BadInputError, MemoryDoesNotFitError, OutsideWorldError
 
-_CPU_ALLOCATION = re.compile(r"you tried to allocate (\d+) bytes|can't allocate memory")
+_CPU_ALLOCATION = re.compile(r"you tried to allocate (\d+) bytes")
 _CUDA_ALLOCATION = re.compile(r"Tried to allocate ([\d.]+) (MiB|GiB)")
 _GIB = 2**30
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -125,7 +125,7 @@ def telling_out_of_memory(device: Device, *, batch: int | None = None) -> Iterat
 def _asked_bytes(error: Exception) -> float | None:
     """Return how much was asked for when memory ran out; None where the error is another one."""
     if found := _CPU_ALLOCATION.search(str(error)):
-        return float(found[1] or 0)
+        return float(found[1])
     if found := _CUDA_ALLOCATION.search(str(error)):
         return float(found[1]) * (_GIB if found[2] == "GiB" else 2**20)
     return 0.0 if isinstance(error, MemoryError | torch.OutOfMemoryError) else None
