@@ -56,7 +56,9 @@ ON_CPU = Profile(
     memory=MemoryFigures(
         fixed_bytes=0.0, bytes_per_sample=5e6, source="saved tensors", points=((8, 4e7),)
     ),
-    steps=StepTimes(medians_s={8: 0.052}, law=LAW, round_count=4, step_count=12),
+    steps=StepTimes(
+        rows=((8, 0.052),), medians_s={8: 0.052}, law=LAW, round_count=4, step_count=12
+    ),
     copies=CopyRates(host_memory_mbps=8e4, to_device_mbps=None, copied_bytes=64_000_000),
     input=FED,
     exchange=None,

@@ -27,6 +27,7 @@ Progress = Callable[[float], None]
 class StepTimes:
     """Medians by batch, and the line through them."""
 
+    rows: tuple[tuple[int, float], ...]  # batch and median of each round, as they were measured
     medians_s: dict[int, float]
     law: AffineLaw
     round_count: int
@@ -90,6 +91,7 @@ def _fitted(rows: list[tuple[int, float]], steps: dict[int, int]) -> StepTimes:
     by_batch = {size: [s for b, s in rows if b == size] for size in steps}
     rounds = len(rows) // len(steps)
     return StepTimes(
+        rows=tuple(rows),
         medians_s={size: statistics.median(times) for size, times in by_batch.items()},
         law=fit_affine(rows),
         round_count=rounds,
