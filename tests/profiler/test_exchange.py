@@ -69,12 +69,14 @@ def test_a_process_that_fails_is_told_in_its_own_words(tmp_path: Path) -> None:
         measure_exchange(str(script), data=None, batch=4, seconds=1.0, device="cpu", local_count=2)
 
 
-@pytest.mark.parametrize("address", ["nowhere", "host:port", ":29500"])
-def test_an_address_without_a_port_is_refused(address: str) -> None:
+@pytest.mark.parametrize("address", ["no", "host:29500", ":29500", "10.0.0.5:", "10.0.0.5:99999"])
+def test_what_is_no_address_is_refused_at_both_ends(address: str) -> None:
     options = ProfileOptions(target="it.py", batch=4, batches=(1, 4))
 
-    with pytest.raises(BadInputError, match="is not ADDRESS:PORT"):
+    with pytest.raises(BadInputError, match=r"--join: .* is not ADDRESS:PORT"):
         join(options, address)
+    with pytest.raises(BadInputError, match=r"--listen: .* is not ADDRESS:PORT"):
+        ProfileOptions(target="it.py", batch=4, batches=(1, 4), listen=address)
 
 
 def test_the_interface_of_loopback_is_named_as_the_kernel_names_it() -> None:

@@ -154,7 +154,8 @@ def test_a_job_is_named_after_its_script(target: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("batch", "measured"), [(32, (8, 16, 24, 32)), (1, (1, 2)), (2, (1, 2)), (3, (1, 2, 3))]
+    ("batch", "measured"),
+    [(32, (8, 16, 24, 32)), (1, (1, 2)), (2, (1, 2)), (3, (2, 3)), (4, (2, 3, 4))],
 )
 def test_batches_are_quarters_of_the_jobs(batch: int, measured: tuple[int, ...]) -> None:
     assert usual_batches(batch) == measured

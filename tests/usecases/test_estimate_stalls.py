@@ -112,6 +112,16 @@ def test_a_batch_that_does_not_fit_says_the_figures() -> None:
     assert "its GPU has 16.0 GiB" in (report.problem or "")
 
 
+def test_a_model_that_only_several_gpus_hold_says_so() -> None:
+    job = read_job_file(EXAMPLES / "llama-zero3.yaml").spec
+
+    report = _report(job, "p4d.24xlarge")
+
+    assert report.fits
+    assert report.stalls is None
+    assert "GiB on A100" in (report.problem or "")
+
+
 def test_a_type_whose_speed_is_unknown_is_a_row_that_says_so() -> None:
     report = _report(RESNET, "g5g.xlarge")
 

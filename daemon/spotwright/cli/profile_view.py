@@ -21,9 +21,9 @@ _NONE = "-"
 def print_profile(profile: "Profile", *, notes: Sequence[str]) -> None:
     """Print what was counted and measured here."""
     where = profile.device_name if profile.is_gpu else f"CPU, {profile.thread_count} threads"
-    title = f"{profile.options.target} on {where}, {format_duration(profile.duration_s)}"
+    print(f"{profile.options.target} on {where}, {format_duration(profile.duration_s)}\n")
     rows = [*_counted(profile), *_timed(profile), *_fed(profile.input), *_shared(profile.exchange)]
-    print_table(("figure", "value>", "interval or source"), rows, title=title)
+    print_table(("figure", "value>", "interval or source"), rows)
     print_table(
         ("batch>", "step>", "line>", "off the line>"),
         [_batch_row(profile, batch) for batch in sorted(profile.steps.medians_s)],

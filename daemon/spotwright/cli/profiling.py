@@ -16,7 +16,14 @@ from spotwright.cli.terminal import note, print_json, write_text
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.hardware import Cloud, Gpu
 from spotwright.domain.job import JobSpec
-from spotwright.domain.workload import AllreduceTuning, ParameterServing, Strategy, Workload
+from spotwright.domain.workload import (
+    AllreduceTuning,
+    FixedBatch,
+    GlobalBatch,
+    ParameterServing,
+    Strategy,
+    Workload,
+)
 from spotwright.profiler.join import join
 from spotwright.profiler.profile import (
     PHASES,
@@ -134,7 +141,9 @@ def _gpus(source: OfferSource) -> list[Gpu]:
 def _estimated(
     measured: Profile, job: JobSpec, names: tuple[str, ...], source: OfferSource
 ) -> list[InstanceReport]:
-    per_sample = measured.sizes.input_bytes_per_sample
+    per_sample, batch = measured.sizes.input_bytes_per_sample, measured.options.batch
+    if isinstance(job.workload.batch, GlobalBatch):  # one fleet's share says nothing of another's
+        job = replace(job, workload=replace(job.workload, batch=FixedBatch(per_gpu_count=batch)))
     return estimate_stalls(job, names, source, input_bytes_per_sample=per_sample)
 
 

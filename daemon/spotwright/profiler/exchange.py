@@ -20,13 +20,14 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
 
-from spotwright.domain.errors import OutsideWorldError
+from spotwright.domain.errors import BadInputError, OutsideWorldError
 from spotwright.domain.prediction import Interval
 
 PROCESSES = 2  # of this host on a CPU
-_START_S = 60.0  # to import torch, build the model and find each other
+_START_S = 90.0  # to import torch, build the model and find each other
 _PATIENCE = 4.0
 _POLL_S = 0.05
 
@@ -116,6 +117,17 @@ def stalls(found: dict[str, list[float]], *, batch: int, process_count: int) -> 
         process_count=process_count,
         batch=batch,
     )
+
+
+def check_address(flag: str, text: str) -> None:
+    """Raise BadInputError where a text is no ADDRESS:PORT with an IPv4 address."""
+    address, _, port = text.rpartition(":")
+    try:
+        IPv4Address(address)
+    except ValueError:
+        address = ""
+    if not address or not port.isdigit() or not 0 < int(port) < 65536:
+        raise BadInputError(f"{flag}: {text!r} is not ADDRESS:PORT, such as 10.0.0.5:29500")
 
 
 def interface_of(address: str) -> str:

@@ -27,7 +27,7 @@ from spotwright.profiler.training import Trainee, seed
 
 _ROUNDS = 5
 _MOST_STEPS = 20
-_JOIN_S = 60
+_JOIN_S = 90
 
 
 @dataclass(frozen=True, slots=True)

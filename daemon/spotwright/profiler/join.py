@@ -2,9 +2,9 @@
 
 import os
 
-from spotwright.domain.errors import BadInputError, OutsideWorldError
+from spotwright.domain.errors import OutsideWorldError
 from spotwright.profiler.devices import open_device
-from spotwright.profiler.exchange import PROCESSES, Order, interface_of
+from spotwright.profiler.exchange import PROCESSES, Order, check_address, interface_of
 from spotwright.profiler.exchange_process import take_part
 from spotwright.profiler.profile import ProfileOptions
 
@@ -13,12 +13,10 @@ def join(options: ProfileOptions, address: str) -> None:
     """Take part until the host at ADDRESS:PORT has what it wants.
 
     Raises:
-        BadInputError: the address has no port.
+        BadInputError: it is no such address.
         OutsideWorldError: nobody listens there, or the other end ended.
     """
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
-        raise BadInputError(f"--join: {address!r} is not ADDRESS:PORT")
+    check_address("--join", address)
     device = open_device(options.device)
     order = Order(
         target=options.target,
@@ -31,7 +29,7 @@ def join(options: ProfileOptions, address: str) -> None:
         world_size=PROCESSES + 1,
         rendezvous=f"tcp://{address}",
         threads=max(1, len(os.sched_getaffinity(0)) // PROCESSES),
-        interface=interface_of(host),
+        interface=interface_of(address.rpartition(":")[0]),
     )
     try:
         take_part(order)

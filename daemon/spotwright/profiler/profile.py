@@ -10,7 +10,7 @@ import torch
 from spotwright.domain.errors import BadInputError, OutsideWorldError
 from spotwright.profiler.copies import CopyRates, measure_copies
 from spotwright.profiler.devices import Device, open_device
-from spotwright.profiler.exchange import PROCESSES, ExchangeStalls, measure_exchange
+from spotwright.profiler.exchange import PROCESSES, ExchangeStalls, check_address, measure_exchange
 from spotwright.profiler.find import find_subject
 from spotwright.profiler.loading import InputStalls, measure_input
 from spotwright.profiler.memory import MemoryFigures, check_room, measure_memory
@@ -54,6 +54,8 @@ class ProfileOptions:
             raise BadInputError(
                 f"step time against batch needs two batches, got {self.batches}; add one"
             )
+        if self.listen is not None:
+            check_address("--listen", self.listen)
         if not self.seconds > 0:
             raise BadInputError(f"--seconds must be positive, got {self.seconds:g}")
 
@@ -93,10 +95,10 @@ class Profile:
 
 
 def usual_batches(batch: int) -> tuple[int, ...]:
-    """Return the batches to measure up to that of the job; one more where it is 1."""
-    return tuple(
-        sorted({max(1, batch * quarter // 4) for quarter in (1, 2, 3, 4)} | {max(batch, 2)})
-    )
+    """Return quarters of the job's batch, from 2 on: normalisation may refuse a single sample."""
+    if batch <= 2:
+        return (1, 2)
+    return tuple(sorted({max(2, batch * quarter // 4) for quarter in (1, 2, 3, 4)}))
 
 
 def profile_training(

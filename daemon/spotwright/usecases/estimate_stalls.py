@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spotwright.domain.errors import MissingFactError
+from spotwright.domain.errors import MemoryDoesNotFitError, MissingFactError
 from spotwright.domain.fleet import Fleet, NodeGroup, Role
 from spotwright.domain.hardware import InstanceType
 from spotwright.domain.job import JobSpec
@@ -112,7 +112,10 @@ def _report(
         if not report.fits:
             return replace(report, problem=_no_room(job, report))
         return replace(report, stalls=_stalls(job, kind, source, input_bytes))
-    except MissingFactError as error:
+    except (
+        MissingFactError,
+        MemoryDoesNotFitError,
+    ) as error:  # ZeRO: one GPU alone
         return InstanceReport(
             instance_type=kind,
             needed_gib=None,
