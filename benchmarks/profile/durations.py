@@ -1,6 +1,5 @@
 """How long the whole command takes, and what its measuring adds to a step."""
 
-import json
 import subprocess
 import sys
 import time
@@ -25,18 +24,21 @@ def print_durations(seconds: float) -> None:
 
 
 def _duration(script: str, seconds: float) -> Row:
-    command = [Path(sys.executable).with_name("spotwright"), "profile", script, "--json"]
+    command = str(Path(sys.executable).with_name("spotwright"))
     start_s = time.perf_counter()
     done = subprocess.run(
-        [*command, "--seconds", str(seconds)], capture_output=True, text=True, check=True
+        [command, "profile", script, "--json", "--seconds", str(seconds)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     took_s = time.perf_counter() - start_s
-    assert json.loads(done.stdout)["exchange"] is not None
+    told = "" if done.returncode == 0 else f", failed: {done.stderr.strip()}"
     return Row(
         what=f"spotwright profile {script}",
-        figure=f"{took_s:.0f} s",
+        figure=f"{took_s:.0f} s{told}",
         target=f"< {_LONGEST_S:.0f} s",
-        is_met=took_s < _LONGEST_S,
+        is_met=took_s < _LONGEST_S and done.returncode == 0,
     )
 
 

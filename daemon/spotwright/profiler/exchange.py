@@ -27,8 +27,8 @@ from spotwright.domain.errors import BadInputError, OutsideWorldError
 from spotwright.domain.prediction import Interval
 
 PROCESSES = 2  # of this host on a CPU
-_START_S = 90.0  # to import torch, build the model and find each other
-_PATIENCE = 4.0
+_START_S = 90.0  # to import torch, build the model and find each other, on a busy machine
+_PATIENCE = 4.0  # times the seconds that were asked for
 _POLL_S = 0.05
 
 
@@ -48,6 +48,11 @@ class Order:
     threads: int
     interface: str  # that gloo listens on
     found: str | None = None  # where rank 0 writes what it found
+
+    @property
+    def patience_s(self) -> float:
+        """How long processes wait for each other, and the parent for all of them."""
+        return _START_S + _PATIENCE * self.seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +104,7 @@ def measure_exchange(
             )
             for rank in range(local_count)
         ]
-        _run(orders, Path(folder), _START_S + _PATIENCE * seconds)
+        _run(orders, Path(folder), orders[0].patience_s)
         found = json.loads(Path(f"{folder}/found.json").read_text())
     return stalls(found, batch=batch, process_count=local_count)
 

@@ -27,7 +27,6 @@ from spotwright.profiler.training import Trainee, seed
 
 _ROUNDS = 5
 _MOST_STEPS = 20
-_JOIN_S = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ def take_part(order: Order) -> None:
         init_method=order.rendezvous,
         rank=order.rank,
         world_size=order.world_size,
-        timeout=timedelta(seconds=_JOIN_S),
+        timeout=timedelta(seconds=order.patience_s),
     )
     try:
         found = _timed(order, _formations(order))
