@@ -44,15 +44,15 @@ def test_two_processes_here_and_one_that_joins_measure_both_stalls(tmp_path: Pat
     with socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    words = ["profile", str(script), "--join", address, "--batch", "4", "--seconds", "30"]
+    words = ["profile", str(script), "--join", address, "--batch", "4", "--seconds", "10"]
     with subprocess.Popen(
         [sys.executable, "-c", JOIN, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as other:
         found = measure_exchange(
-            str(script), data=None, batch=4, seconds=30.0, device="cpu", local_count=2,
+            str(script), data=None, batch=4, seconds=10.0, device="cpu", local_count=2,
             listen=address,
         )  # fmt: skip
-        told, _ = other.communicate(timeout=60)
+        told, _ = other.communicate(timeout=130)
 
     assert other.returncode == 0, told.decode()
     assert found.alone_s > 0
