@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-agents test check bench bench-accuracy bench-planner bench-control bench-daemon bench-agent bench-terraform proto catalog traces soak format clean
+.PHONY: help demo demo-agents test check bench bench-accuracy bench-planner bench-control bench-daemon bench-agent bench-terraform bench-profile proto catalog traces soak format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -57,6 +57,9 @@ bench-daemon: $(VENV)/.dev ## the daemon under load: ingest, predictions, plans,
 
 bench-terraform: $(VENV)/.dev ## apply beside Terraform by hand, fleets of 8 to 256 nodes, variables of 500 pools; 6 minutes, needs Terraform
 	$(BIN)/python -m benchmarks.terraform
+
+bench-profile: $(VENV)/.dev ## the profiler: step time at batches left out, slept stalls found again, duration; 7 minutes on a quiet machine
+	$(BIN)/python -m benchmarks.profile
 
 proto: $(VENV)/.dev ## write the stubs of protos/ to daemon/spotwright/v1
 	PYTHON=$(BIN)/python sh protos/generate.sh

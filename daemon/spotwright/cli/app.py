@@ -14,6 +14,7 @@ from spotwright.cli.job_report import report
 from spotwright.cli.plan import plan
 from spotwright.cli.predict import predict
 from spotwright.cli.probe import probe
+from spotwright.cli.profile import profile
 from spotwright.cli.reconcile import reconcile
 from spotwright.cli.serve import serve
 from spotwright.cli.simulate import simulate
@@ -35,6 +36,7 @@ app.command()(predict)
 app.command()(compare)
 app.command()(simulate)
 app.command()(calibrate)
+app.command()(profile)
 app.command()(apply)
 app.command()(destroy)
 app.command()(reconcile)

@@ -1,0 +1,1 @@
+"""A PyTorch model run a few steps here: sizes, memory, step times and stalls; needs torch."""
