@@ -45,6 +45,7 @@ _TEXTS = {
     Trigger.PRICE_CHANGE: "prices have changed",
     Trigger.DEADLINE_AT_RISK: "at this speed the deadline will be missed",
     Trigger.CEILING_REACHED: "at this rent the budget will not do",
+    Trigger.BUDGET_SPENT: "the budget is spent, but for what giving the fleet back takes",
 }
 
 
