@@ -45,6 +45,7 @@ FULL = SteeringNotes(
         retry_unix_s=5.0,
     ),
     prices_usd_per_hour={POOL: 0.5},
+    unpriced=frozenset({POOL}),
 )
 
 
