@@ -102,15 +102,13 @@ def with_budget(usd: float, **asked: Any) -> JobSpec:
     return replace(job, goal=replace(job.goal, budget_usd=usd))
 
 
-@pytest.mark.parametrize("farewell_usd", [0.0, 0.1])
-def test_a_spent_budget_rents_nothing_more_and_gives_back_what_runs(farewell_usd: float) -> None:
-    now = standing(time_s=HOUR, done_fraction=0.1, servers={ON_DEMAND: 1})
-    spent = replace(now, spent_usd=50.0 - farewell_usd, farewell_usd=farewell_usd)
-    found = steered(spent, with_budget(50.0))
-    assert (found.move, found.workers, found.servers) == (Move.GIVE_UP, {}, {})
-    assert found.gives_back
-    less = replace(spent, spent_usd=49.0 - farewell_usd)
-    assert not steered(less, with_budget(50.0)).gives_back
+def test_a_spent_budget_rents_nothing_more_and_gives_back_what_runs() -> None:
+    now = standing(time_s=HOUR, done_fraction=0.1, servers={ON_DEMAND: 1}, spent_usd=49.0)
+    for spent in (replace(now, spent_usd=50.0), replace(now, is_spent=True)):
+        found = steered(spent, with_budget(50.0))
+        assert (found.move, found.workers, found.servers) == (Move.GIVE_UP, {}, {})
+        assert found.gives_back
+    assert not steered(now, with_budget(50.0)).gives_back
 
 
 @pytest.mark.parametrize("pace", [0.5, 0.7, 1.0, 1.4])

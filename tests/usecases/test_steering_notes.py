@@ -43,6 +43,8 @@ FULL = SteeringNotes(
         applied_plan_id="p-2",
         failure_count=1,
         retry_unix_s=5.0,
+        give_back_unix_s=6.0,
+        is_given_back=True,
     ),
     prices_usd_per_hour={POOL: 0.5},
     unpriced=frozenset({POOL}),

@@ -98,7 +98,7 @@ class JobNow:
     capacity: Weather = field(default_factory=Weather)  # of all spot pools together
     prices_usd_per_hour: Mapping[Pool, float] = field(default_factory=dict)  # newer than offers
     pace_factor: float = 1.0  # measured speed over the predicted one
-    farewell_usd: float = 0.0  # of the budget, for giving the fleet back in good order
+    is_spent: bool = False  # the budget, but for giving the fleet back in good order
 
 
 class Move(StrEnum):

@@ -23,6 +23,7 @@ from spotwright.usecases.advise_checkpoints import (
     is_news,
     newly_leaving,
 )
+from spotwright.usecases.carry_out import SAVING_S
 from spotwright.usecases.forecast_job import PaceMeter, forecast_job, spent
 from spotwright.usecases.steering_notes import SteeringNotes
 from spotwright.usecases.steering_rules import SteeringRules
@@ -131,7 +132,8 @@ def look_at_fleet(
     pace = meter.measured(job, planned, now=now, is_whole=_is_whole(whole.view))
     prices = {**planned.prices_usd_per_hour, **notes.prices_usd_per_hour}
     notes = replace(notes, prices_usd_per_hour=prices)
-    nodes = rented(whole, planned)
+    is_over = notes.carried.give_back_unix_s is not None
+    nodes = rented(whole, replace(planned, servers={}) if notes.carried.is_given_back else planned)
     missing = unpriced(nodes, prices)
     course = job.course
     if not missing:  # else it is counted for all that time once prices are known
@@ -148,7 +150,7 @@ def look_at_fleet(
     looked = Looked(
         course=course, notes=notes, events=told, keep=bool(told) or (is_old and not missing)
     )
-    if course.steer is Steer.OFF or not planned.workers:
+    if course.steer is Steer.OFF or not planned.workers or is_over:
         return looked
     view = replace(
         whole.view,
@@ -210,6 +212,9 @@ def _steered(
         leaving_until=seen.leaving_until,
         interval_s=interval_s,
     )
+    if Trigger.BUDGET_SPENT in watched.triggers and job.course.steer is Steer.APPLY:
+        agents = agents_of({host.node_id: host for host in seen.hosts})
+        savings = (*savings, Saving(agent_ids=tuple(agents), seconds_left=SAVING_S))
     changed = pending != notes.pending or bool(savings)
     return replace(
         looked,

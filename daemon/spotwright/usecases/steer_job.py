@@ -99,8 +99,7 @@ class _Decision:
 
     def made(self, *, forced: bool) -> Steering:
         """Weigh the fleets."""
-        budget_usd = self._goal.budget_usd
-        if budget_usd is not None and self._now.spent_usd + self._now.farewell_usd >= budget_usd:
+        if self._now.is_spent or self._budget_usd <= 0:
             spent = self._told(
                 Move.GIVE_UP, None, "the budget is spent: nothing is rented any more"
             )

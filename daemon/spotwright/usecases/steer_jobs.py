@@ -27,7 +27,7 @@ from spotwright.usecases.look_at_fleet import Due, Looked, Moment, Promise, look
 from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.usecases.settle_steering import is_another_fleet, settled
 from spotwright.usecases.steering_notes import Carried, SteeringNotes, notes_of, notes_text
-from spotwright.usecases.steering_ports import Decider, Outlets
+from spotwright.usecases.steering_ports import Decider, Fleets, Outlets
 from spotwright.usecases.steering_rules import SteeringRules
 from spotwright.usecases.store_ports import PlanStore
 
@@ -321,6 +321,9 @@ class JobSteering:
         plan_id = await note.plan_id()
         if plan_id is None or self._fleets is None:
             return
+        if doing is Doing.GIVE_BACK:
+            await self._give_back(job_id, self._fleets, note)
+            return
         if doing is Doing.APPLY and not await note.noted(
             lambda carried, now: carry_out.started(carried, plan_id, now)
         ):
@@ -343,6 +346,20 @@ class JobSteering:
             await note.noted(
                 lambda carried, now: carry_out.failed(
                     carried, plan_id, problem, doing=doing, now=now
+                )
+            )
+
+    async def _give_back(self, job_id: str, fleets: Fleets, note: "_Noting") -> None:
+        plan_id = await note.plan_id()
+        try:
+            await asyncio.to_thread(fleets.give_back, job_id)
+            await note.noted(carry_out.given_back)
+        except SpotwrightError as error:
+            problem = str(error)
+            _log.warning("job %s: its fleet could not be given back: %s", job_id, problem)
+            await note.noted(
+                lambda carried, now: carry_out.failed(
+                    carried, plan_id or "", problem, doing=Doing.GIVE_BACK, now=now
                 )
             )
 

@@ -78,7 +78,7 @@ def now_document(now: JobNow) -> dict[str, Any]:
         "capacity": asdict(now.capacity),
         "prices_usd_per_hour": _by_name(now.prices_usd_per_hour),
         "pace_factor": now.pace_factor,
-        "farewell_usd": now.farewell_usd,
+        "is_spent": now.is_spent,
     }
 
 

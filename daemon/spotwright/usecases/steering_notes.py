@@ -26,6 +26,8 @@ class Carried:
     applied_plan_id: str = ""  # whose apply ended well
     failure_count: int = 0  # of this plan, one after the other
     retry_unix_s: float = 0.0  # not before
+    give_back_unix_s: float | None = None  # when all is given back: the budget is spent
+    is_given_back: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,8 +101,7 @@ def watch_fleet(
         standing=frozenset(_risks(view, memory, goal, rules)),
     )
     forced = bool(_FORCING & {*triggers}) or _is_makeshift(view, memory)
-    farewell_usd = _farewell_usd(view, memory, rules)
-    return Watched(triggers, forced, _now(view, looked, rules, farewell_usd), looked)
+    return Watched(triggers, forced, _now(view, looked, rules), looked)
 
 
 def decided(memory: SteeringMemory, steering: Steering, view: JobView) -> SteeringMemory:
@@ -290,7 +289,8 @@ def _risks(view: JobView, memory: SteeringMemory, goal: Goal, rules: SteeringRul
         risks |= {Trigger.CEILING_REACHED} if dear else set()
     if goal.budget_usd is not None:
         needed_usd = view.spent_usd + _farewell_usd(view, memory, rules)
-        risks |= {Trigger.BUDGET_SPENT} if needed_usd >= goal.budget_usd else set()
+        told = Trigger.BUDGET_SPENT in memory.standing  # and nothing is ever paid back
+        risks |= {Trigger.BUDGET_SPENT} if told or needed_usd >= goal.budget_usd else set()
     return risks
 
 
@@ -316,9 +316,7 @@ def _is_makeshift(view: JobView, memory: SteeringMemory) -> bool:
     return waits or on_demand
 
 
-def _now(
-    view: JobView, memory: SteeringMemory, rules: SteeringRules, farewell_usd: float
-) -> JobNow:
+def _now(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> JobNow:
     staying = Counter(node.pool for node in view.nodes if node.state in _STAYING)
     starting = [node.ready_s for node in view.nodes if node.state is NodeState.STARTING]
     return JobNow(
@@ -334,5 +332,5 @@ def _now(
         capacity=memory.capacity if rules.learn else Weather(),
         prices_usd_per_hour=view.prices_usd_per_hour,
         pace_factor=1.0 if view.pace_factor is None else view.pace_factor,
-        farewell_usd=farewell_usd,
+        is_spent=Trigger.BUDGET_SPENT in memory.standing,
     )
