@@ -47,6 +47,17 @@ class LedgerContract:
 
         assert list(store.ledger(job_id)) == [seen(job_id, from_s=0, to_s=30)]
 
+    def test_a_price_that_was_not_known_is_filled_in_and_then_stays(
+        self, store: LedgerStore
+    ) -> None:
+        job_id = unused("job")
+        for to_s, usd in ((5, None), (6, 0.5), (7, 0.9), (8, None)):
+            entry = replace(seen(job_id, from_s=0, to_s=to_s), price_usd_per_hour=usd)
+            store.write_ledger([entry])
+
+        (found,) = store.ledger(job_id)
+        assert found == replace(seen(job_id, from_s=0, to_s=8), price_usd_per_hour=0.5)
+
     def test_entries_that_ended_before_can_be_left_out(self, store: LedgerStore) -> None:
         job_id = unused("job")
         ended, open_ = seen(job_id, from_s=0, to_s=5), seen(job_id, "gpu-2", from_s=1, to_s=60)

@@ -25,6 +25,8 @@ class MemoryLedger:
             for entry in entries:
                 key = (entry.job_id, entry.start_time, entry.agent_id)
                 kept = self._entries.get(key, entry)
+                if entry.end_time > kept.end_time and kept.price_usd_per_hour is None:
+                    kept = replace(kept, price_usd_per_hour=entry.price_usd_per_hour)
                 self._entries[key] = replace(kept, end_time=max(kept.end_time, entry.end_time))
             for mark in marks:
                 self._marks.setdefault((mark.job_id, mark.time), mark)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from spotwright.domain.ledger import LedgerEntry, RentedPool
+from spotwright.domain.offer import Market, Pool
 from spotwright.domain.planned_run import PlannedNodes, PlannedRun
 from spotwright.domain.telemetry import AgentRecord
 from tests.usecases.example_job_run import after, agent_record, planned_run
@@ -12,10 +13,19 @@ ON_DEMAND = SPOT._replace(market="on-demand")
 SERVER = RentedPool("m5.xlarge", "use1-az4", "on-demand")
 
 
+PRICES = {Pool("g5.xlarge", "use1-az4", Market.SPOT): 0.5}
+
+
 def planned_fleet() -> PlannedRun:
     workers = PlannedNodes(role="worker", pool=SPOT, node_count=4, price_usd_per_hour=0.5)
     server = PlannedNodes(role="ps", pool=SERVER, node_count=1, price_usd_per_hour=0.2)
-    return replace(planned_run(), nodes=(workers, server), rent_usd_per_hour=2.2, cost_usd=2.2)
+    return replace(
+        planned_run(),
+        nodes=(workers, server),
+        rent_usd_per_hour=2.2,
+        cost_usd=2.2,
+        prices_usd_per_hour=PRICES,
+    )
 
 
 def node(

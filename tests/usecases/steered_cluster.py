@@ -79,6 +79,7 @@ class CloudAccount:
     """Where Terraform rents; it may fail, or never come back."""
 
     applied: list[str] = field(default_factory=list)
+    given_back: list[str] = field(default_factory=list)
     failures_left: int = 0
     hangs: bool = False  # the next apply comes back only when it is released
     released: threading.Event = field(default_factory=threading.Event)
@@ -86,6 +87,12 @@ class CloudAccount:
     def write(self, job_id: str, variables: str) -> str:
         self.applied.append(variables)
         return f"/fleets/{job_id}"
+
+    def give_back(self, job_id: str) -> None:
+        if self.failures_left:
+            self.failures_left -= 1
+            raise TerraformError("half of it is there")
+        self.given_back.append(job_id)
 
     def apply(self, job_id: str, variables: str) -> None:
         self.applied.append(variables)

@@ -13,7 +13,7 @@ from spotwright.usecases.control_jobs import JobControl
 from spotwright.usecases.keep_ledger import LedgerKeeper, ledger_changes, new_marks
 from spotwright.usecases.planned_runs import PlannedRuns
 from tests.fakes.memory_job_store import MemoryJobStore
-from tests.usecases.example_fleet import SPOT, entry, node, planned_fleet
+from tests.usecases.example_fleet import PRICES, SPOT, entry, node, planned_fleet
 from tests.usecases.example_job_run import after, job_run, plan_record
 
 JOB = job_run(state=JobState.RUNNING)
@@ -24,7 +24,7 @@ def changes(agents: Sequence[AgentRecord], *known: LedgerEntry, at_s: float) -> 
         JOB.job_id,
         agents,
         known={entry.agent_id: entry for entry in known},
-        planned=planned_fleet(),
+        prices=PRICES,
         now=after(at_s),
     )
 
@@ -38,6 +38,20 @@ def test_a_node_in_a_pool_that_the_plan_does_not_have_has_no_known_price() -> No
 
     assert found.pool.market == "on-demand"
     assert found.price_usd_per_hour is None
+
+
+def test_a_node_keeps_its_price_when_its_pool_is_no_longer_priced() -> None:
+    known = replace(entry("a", 0, 10, price=0.9), pool=SPOT._replace(zone="gone"))
+    seen = node("a", seen_s=40)
+    seen = replace(seen, facts=replace(seen.facts, zone="gone"))
+
+    assert changes([seen], known, at_s=41) == [replace(known, end_time=after(40))]
+
+
+def test_a_price_that_comes_late_is_that_of_the_whole_time() -> None:
+    unpriced = entry("a", 0, 10, price=None)
+
+    assert changes([node("a", seen_s=40)], unpriced, at_s=41) == [entry("a", 0, 40, price=0.5)]
 
 
 def test_a_node_that_is_seen_again_goes_on_and_one_that_is_not_changes_nothing() -> None:
@@ -92,7 +106,7 @@ def test_a_job_is_looked_at_every_half_minute_and_only_changes_are_written() -> 
         stays = node("a", seen_s=at_s)
         gone = node("b", seen_s=min(at_s, 60))
         keeper.start_round({JOB.job_id})
-        keeper.look(JOB, planned_fleet(), [stays, gone], now=after(at_s))
+        keeper.look(JOB, [stays, gone], prices=PRICES, now=after(at_s))
         keeper.write()
 
     assert store.written_counts == [2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1]
@@ -105,7 +119,7 @@ def test_a_new_node_is_written_down_at_once() -> None:
     for at_s in range(0, 21, 5):
         agents = [node("a", seen_s=at_s), node("gone", seen_s=-999)]
         agents += [node("b", seen_s=at_s)] if at_s >= 10 else []
-        keeper.look(JOB, planned_fleet(), agents, now=after(at_s))
+        keeper.look(JOB, agents, prices=PRICES, now=after(at_s))
         keeper.write()
 
     assert store.written_counts == [1, 2]
@@ -116,7 +130,7 @@ def test_the_next_controller_goes_on_with_the_entries() -> None:
     store = MemoryJobStore()
     for at_s in (0, 60, 150, 400):
         keeper = LedgerKeeper(store)
-        keeper.look(JOB, planned_fleet(), [node("a", seen_s=at_s)], now=after(at_s + 1))
+        keeper.look(JOB, [node("a", seen_s=at_s)], prices=PRICES, now=after(at_s + 1))
         keeper.write()
 
     assert list(store.ledger(JOB.job_id)) == [entry("a", 0, 150), entry("a", 400, 400)]
@@ -137,7 +151,7 @@ class _StoreThatFailsOnce(MemoryJobStore):
 def test_what_could_not_be_written_is_written_later() -> None:
     store = _StoreThatFailsOnce()
     keeper = LedgerKeeper(store)
-    keeper.look(JOB, planned_fleet(), [node("a", seen_s=0)], now=after(0))
+    keeper.look(JOB, [node("a", seen_s=0)], prices=PRICES, now=after(0))
     with pytest.raises(StoreUnavailableError):
         keeper.write()
 
@@ -172,7 +186,7 @@ def test_many_jobs_are_written_in_few_steps_of_bounded_size() -> None:
     agents = [node(f"{i}", seen_s=0) for i in range(10)]
     for round_ in range(2):
         for name in names:
-            keeper.look(job_run(name), planned_fleet(), agents, now=after(5 * round_))
+            keeper.look(job_run(name), agents, prices=PRICES, now=after(5 * round_))
         keeper.write()
 
     assert store.written_counts == [2000, 1000]

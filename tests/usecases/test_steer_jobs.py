@@ -11,6 +11,7 @@ import pytest
 from spotwright.adapters.catalog.catalog import Catalog
 from spotwright.domain.job_run import Progress, Steer
 from spotwright.domain.offer import Pool
+from spotwright.usecases.job_report import report_job
 from spotwright.usecases.report_progress import ProgressLog
 from tests.usecases.cloud_notice import heard
 from tests.usecases.example_job import snapshot
@@ -254,6 +255,67 @@ def test_prices_that_rise_are_told_once_and_counted(folder: Path) -> None:
     cluster = play(SteeredCluster(folder), dearer)
 
     assert len(cluster.events("price-change")) == 1
+
+
+def test_nothing_is_paid_while_no_node_is_left(folder: Path) -> None:
+    async def all_lost(cluster: SteeredCluster) -> None:
+        replica = cluster.replica("a")
+        await cluster.let_pass(120, replica)
+        for number in range(3):
+            cluster.change(f"agent-{number}", session_id="")
+        await cluster.let_pass(60, replica)
+        before = cluster.store.job(JOB).course.spent_usd
+        await cluster.let_pass(3600, replica)
+        assert cluster.store.job(JOB).course.spent_usd == before
+
+    play(SteeredCluster(folder), all_lost)
+
+
+@pytest.mark.parametrize("steer", [Steer.OFF, Steer.ANNOUNCE])
+def test_nodes_that_were_granted_in_another_market_cost_what_the_catalog_says(
+    folder: Path, steer: Steer
+) -> None:
+    granted = Pool.parse("g4dn.xlarge@use1-az6/on-demand")
+
+    async def on_demand(cluster: SteeredCluster) -> None:
+        for number in range(3):
+            cluster.add_agent(f"agent-{number}", pool=granted)
+        replica = cluster.replica("a")
+        await cluster.let_pass(1800, replica)
+        spent_usd = cluster.store.job(JOB).course.spent_usd
+        assert spent_usd == pytest.approx(3 * 0.526 * 0.5, rel=0.05)
+        bill = report_job(JOB, cluster.store, cluster.planned, now=after(cluster.now_s)).accounts
+        assert bill is not None
+        assert bill.spent_usd == pytest.approx(spent_usd, rel=0.05)
+
+    cluster = play(SteeredCluster(folder, steer=steer), on_demand)
+
+    assert [event.facts["pool"] for event in cluster.events("price-unknown")] == [str(granted)]
+
+
+def test_the_bill_is_whole_after_a_plan_that_leaves_a_pool(folder: Path) -> None:
+    async def moved(cluster: SteeredCluster) -> None:
+        replica = cluster.replica("a")
+        await cluster.let_pass(600, replica)
+        for number in range(2):
+            cluster.notice(f"agent-{number}")
+        await cluster.let_pass(60, replica)
+        workers = cluster.planned.of(cluster.store.job(JOB).plan_id).workers
+        assert cluster.pool not in workers
+        for pool, count in workers.items():
+            for number in range(count):
+                cluster.add_agent(f"{pool.instance_type}-{number}", pool=pool)
+        await cluster.let_pass(60, replica)
+        for number in range(3):
+            cluster.change(f"agent-{number}", session_id="", notice=None)
+        await cluster.let_pass(1200, replica)
+        report = report_job(JOB, cluster.store, cluster.planned, now=after(cluster.now_s))
+        assert report.accounts is not None
+        assert report.accounts.unpriced_node_hours == 0
+        spent_usd = cluster.store.job(JOB).course.spent_usd
+        assert report.accounts.spent_usd == pytest.approx(spent_usd, rel=0.1)
+
+    play(SteeredCluster(folder), moved)
 
 
 def test_a_job_that_is_only_announced_is_not_carried_out(folder: Path) -> None:

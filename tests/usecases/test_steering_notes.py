@@ -1,5 +1,7 @@
 import json
 import math
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any
 
 from spotwright.domain.offer import Market, Pool
 from spotwright.domain.steering import Move, NodeState, Trigger, Weather
@@ -26,6 +28,7 @@ FULL = SteeringNotes(
         goal_per_hour=0.1,
         usd_per_hour=2.0,
         prices={POOL: 0.4},
+        pace_factor=0.7,
     ),
     facts=JobFacts(
         spot_pools=frozenset({POOL}), budget_usd=9.0, checkpoint_s=2.0, stops_as_one=True
@@ -34,9 +37,39 @@ FULL = SteeringNotes(
     forced=True,
     leaving_until={"i-1": 1.8e9},
     interval_s=600.0,
-    carried=Carried(started_plan_id="p-1", failure_count=1, retry_unix_s=5.0),
+    carried=Carried(
+        written_plan_id="p-0",
+        started_plan_id="p-1",
+        applied_plan_id="p-2",
+        failure_count=1,
+        retry_unix_s=5.0,
+        give_back_unix_s=6.0,
+        is_given_back=True,
+    ),
     prices_usd_per_hour={POOL: 0.5},
+    unpriced=frozenset({POOL}),
 )
+
+
+def as_made(value: Any) -> set[str]:
+    """Return the fields of a value and of those within it that are as they are made."""
+    found = set()
+    for each in fields(value):
+        held = getattr(value, each.name)
+        default = each.default if each.default_factory is MISSING else each.default_factory()
+        if held == default:
+            found.add(each.name)
+        if is_dataclass(held):
+            found |= {f"{each.name}.{name}" for name in as_made(held)}
+    return found
+
+
+def test_every_field_is_tried_with_another_value_than_it_is_made_with() -> None:
+    # That no change was made yet has no finite figure, and is what JSON cannot tell.
+    assert as_made(FULL) - {"memory.change_s"} == {
+        "memory.capacity.losses",
+        "memory.capacity.up_hours",
+    }
 
 
 def test_notes_come_back_as_they_were_and_are_plain_json() -> None:

@@ -7,7 +7,7 @@ from spotwright.domain.job_run import JobState
 from spotwright.domain.offer import Market, Pool
 from spotwright.domain.steering import NodeState
 from spotwright.domain.telemetry import AgentFacts, AgentNotice, AgentRecord
-from spotwright.usecases.view_job import Seen, usd_per_hour, view_job
+from spotwright.usecases.view_job import Seen, rented, unpriced, usd_per_hour, view_job
 from tests.usecases.example_job_run import after, agent_record, job_run, planned_run
 
 SPOT = Pool("g5.xlarge", "use1-az4", Market.SPOT)
@@ -57,7 +57,7 @@ def test_hosts_are_seen_by_what_their_agents_say() -> None:
     assert states(found) == {"i-a": NodeState.TRAINING, "i-b": NodeState.LEAVING}
     assert (found.view.time_s, found.view.asked) == (1000.0, {SPOT: 2})
     assert found.leaving_until == {"i-b": after(1120).timestamp()}
-    assert usd_per_hour(found.hosts, PLANNED, PRICES) == pytest.approx(2 * 0.5 + 0.2)
+    assert usd_per_hour(rented(found, PLANNED), PRICES) == pytest.approx(2 * 0.5 + 0.2)
 
 
 def test_a_hint_is_no_notice() -> None:
@@ -104,7 +104,27 @@ def test_hosts_beyond_those_that_are_asked_for_are_on_their_way_out_and_paid_for
 
     assert len(found.view.nodes) == 2
     assert len(found.hosts) == 4
-    assert usd_per_hour(found.hosts, PLANNED, {**PRICES, other: 1.0}) == pytest.approx(2.7)
+    assert usd_per_hour(rented(found, PLANNED), {**PRICES, other: 1.0}) == pytest.approx(2.7)
+
+
+def test_the_plan_is_paid_for_only_until_a_host_was_seen() -> None:
+    never, gone = seen(), seen(agent("a", seen=after(100)))
+
+    assert rented(never, PLANNED) == {SPOT: 2, SERVER: 1}
+    assert rented(gone, PLANNED) == {SERVER: 1}
+
+
+def test_a_server_that_runs_an_agent_is_paid_for_once() -> None:
+    assert rented(seen(agent("ps", pool=SERVER)), PLANNED) == {SERVER: 1}
+
+
+def test_a_host_in_a_pool_without_a_price_is_told_and_not_free() -> None:
+    granted = Pool("g5.xlarge", "use1-az4", Market.ON_DEMAND)
+    nodes = rented(seen(agent("a", pool=granted), agent("b")), PLANNED)
+
+    assert unpriced(nodes, PRICES) == {granted}
+    with pytest.raises(KeyError):
+        usd_per_hour(nodes, PRICES)
 
 
 def test_agents_that_do_not_tell_where_they_run_are_no_part_of_the_fleet() -> None:

@@ -13,7 +13,16 @@ from spotwright.usecases.watch_fleet import (
     is_too_early,
     watch_fleet,
 )
-from tests.usecases.steered_job import HOUR, ON_DEMAND, OTHER_SPOT, RULES, SPOT
+from tests.usecases.steered_job import (
+    HOUR,
+    ON_DEMAND,
+    OTHER_SPOT,
+    RULES,
+    SPOT,
+    standing,
+    steered,
+    steered_job,
+)
 
 GOAL = Goal(
     target=Target(kind=TargetKind.SAMPLES, value=1e6), deadline_s=12 * HOUR, budget_usd=100.0
@@ -159,6 +168,40 @@ def test_drift_that_was_decided_on_is_the_new_measure() -> None:
     assert found.memory.drift_since_s is None
 
 
+def test_training_that_stands_still_has_drifted_and_its_decision_is_no_new_risk() -> None:
+    stands = looked(view(nodes(4), time_s=100.0, pace_factor=0.0), running())
+    late = looked(view(nodes(4), time_s=701.0, pace_factor=0.0, done_fraction=0.5), stands.memory)
+    assert late.triggers == (Trigger.DRIFT,)
+    assert late.now.pace_factor == 0.0
+    again = replace(late.memory, pace_factor=0.0, drift_since_s=None)
+    still = looked(view(nodes(4), time_s=800.0, pace_factor=0.0, done_fraction=0.5), again)
+    assert still.memory.drift_since_s is None
+    back = looked(view(nodes(4), time_s=900.0, pace_factor=1.0, done_fraction=0.5), again)
+    assert back.memory.drift_since_s == 900.0
+
+
+@pytest.mark.parametrize(
+    ("pace", "deadline", "passed_s", "is_late"),
+    [(0.7, "17h", 5.0, False), (1.3, "8.5h", 5.0, False), (1.3, "8.5h", HOUR, True)],
+)
+def test_a_pace_that_was_decided_on_counts_once(
+    pace: float, deadline: str, passed_s: float, is_late: bool
+) -> None:
+    job = steered_job(deadline=deadline)
+    now = standing(time_s=HOUR, done_fraction=0.08, pace_factor=pace)
+    decision = steered(now, job, forced=False)
+    assert decision.move is Move.KEEP
+    seen = view(nodes(1), time_s=HOUR, done_fraction=0.08, pace_factor=pace, asked={SPOT: 1})
+    memory = decided(SteeringMemory(time_s=0.0), decision, seen)
+
+    later = replace(seen, time_s=HOUR + passed_s)
+    found = watch_fleet(later, memory, goal=job.goal, rules=RULES, spot_pools={SPOT})
+
+    ends_s = later.time_s + 0.92 * 10 * HOUR / pace
+    assert (ends_s > (job.goal.deadline_s or 0.0)) is is_late
+    assert (Trigger.DEADLINE_AT_RISK in found.triggers) is is_late
+
+
 @pytest.mark.parametrize(("after", "told"), [(0.32, False), (0.329, False), (0.34, True)])
 def test_a_price_counts_when_it_has_moved_by_a_tenth(after: float, told: bool) -> None:
     memory = replace(running(), prices={SPOT: 0.30})
@@ -183,6 +226,26 @@ def test_a_ceiling_is_told_before_it_is_reached() -> None:
     assert Trigger.CEILING_REACHED in looked(dear, running()).triggers
     fine = view(nodes(4), time_s=5 * HOUR, done_fraction=0.5, spent_usd=90.0)
     assert looked(fine, running()).triggers == ()
+
+
+@pytest.mark.parametrize(("spent_usd", "told"), [(99.94, False), (99.96, True), (100.5, True)])
+def test_a_budget_is_spent_while_there_is_enough_to_give_the_fleet_back(
+    spent_usd: float, told: bool
+) -> None:
+    # Three minutes at $1 an hour are 5 cents.
+    seen = view(nodes(4), time_s=5 * HOUR, done_fraction=0.5, spent_usd=spent_usd)
+    found = looked(seen, replace(running(), standing=frozenset({Trigger.CEILING_REACHED})))
+    assert (Trigger.BUDGET_SPENT in found.triggers) is told
+    assert found.now.is_spent is told
+    if told:
+        assert found.forced
+        again = looked(replace(seen, time_s=5 * HOUR + 5), found.memory)
+        assert again.triggers == ()
+
+
+def test_the_last_minute_of_training_is_paid_from_what_is_left_of_a_budget() -> None:
+    almost = view(nodes(4), time_s=9.99 * HOUR, done_fraction=0.999, spent_usd=99.98)
+    assert looked(almost, running()).triggers == ()
 
 
 def test_a_decision_is_looked_at_again_when_its_time_is_over() -> None:

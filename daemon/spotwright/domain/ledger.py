@@ -28,7 +28,7 @@ class LedgerEntry:
     end_time: datetime  # of the last sighting; it moves on while the node is seen
     instance_id: str  # empty: the host could not tell
     pool: RentedPool
-    price_usd_per_hour: float | None  # of the plan; None: it has no such pool
+    price_usd_per_hour: float | None  # by the catalog, or the plan; None: nobody knows yet
 
     def __post_init__(self) -> None:
         if self.end_time < self.start_time:

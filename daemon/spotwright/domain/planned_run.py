@@ -67,10 +67,6 @@ class PlannedRun:
         """Tell whether a whole job, of which this plan is the rest, is trained enough."""
         return self.is_reached(_since(progress, course.begun))
 
-    def price_usd_per_hour(self, pool: RentedPool) -> float | None:
-        """Return what the plan pays for a node of a pool, or None where it has no such pool."""
-        return next((n.price_usd_per_hour for n in self.nodes if n.pool == pool), None)
-
     def fraction(self, progress: Progress) -> float | None:
         """Return the share of the goal that is reached, or None where it cannot be told.
 

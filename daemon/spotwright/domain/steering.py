@@ -57,7 +57,8 @@ class Trigger(StrEnum):
     DRIFT = "drift"  # steps are faster or slower than the plan's interval
     PRICE_CHANGE = "price-change"
     DEADLINE_AT_RISK = "deadline-at-risk"
-    CEILING_REACHED = "ceiling-reached"
+    CEILING_REACHED = "ceiling-reached"  # the budget will not do
+    BUDGET_SPENT = "budget-spent"  # but for what giving the fleet back takes
     CHECK_DUE = "check-due"  # the time for which the last decision held is over
 
 
@@ -97,6 +98,7 @@ class JobNow:
     capacity: Weather = field(default_factory=Weather)  # of all spot pools together
     prices_usd_per_hour: Mapping[Pool, float] = field(default_factory=dict)  # newer than offers
     pace_factor: float = 1.0  # measured speed over the predicted one
+    is_spent: bool = False  # the budget, but for giving the fleet back in good order
 
 
 class Move(StrEnum):
@@ -117,7 +119,8 @@ class Steering:
     servers: Mapping[Pool, int]
     reason: str
     holds_s: float  # then look again; infinite: until something happens
-    goal_per_hour: float = 0.0  # speed of these workers, nothing being interrupted
+    goal_per_hour: float = 0.0  # predicted speed of these workers, nothing being interrupted
     usd_per_hour: float = 0.0
     finish_s: float | None = None  # expected, since training began; None: cannot be told
     cost_usd: float | None = None  # expected for the whole job, with what is spent
+    gives_back: bool = False  # the budget is spent: nothing is wanted any more

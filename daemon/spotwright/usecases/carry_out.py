@@ -15,6 +15,7 @@ from enum import StrEnum
 from spotwright.domain.job_run import JobRun, NewEvent, Steer
 from spotwright.usecases.steering_notes import Carried
 
+SAVING_S = 120.0  # for training, before its nodes are given back: as long as a notice of AWS
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 10.0, 1800.0
 
 
@@ -24,12 +25,16 @@ class Doing(StrEnum):
     NOTHING = "nothing"
     WRITE = "write"
     APPLY = "apply"
+    GIVE_BACK = "give-back"
 
 
 def to_do(job: JobRun, carried: Carried, *, now: datetime) -> Doing:
     """Return what is to be done about the plan of a job."""
     if job.state.has_ended or now.timestamp() < carried.retry_unix_s:
         return Doing.NOTHING
+    if carried.give_back_unix_s is not None:
+        is_due = now.timestamp() >= carried.give_back_unix_s and not carried.is_given_back
+        return Doing.GIVE_BACK if is_due else Doing.NOTHING
     if job.course.steer is Steer.WRITE and carried.written_plan_id != job.plan_id:
         return Doing.WRITE
     if job.course.steer is Steer.APPLY and carried.applied_plan_id != job.plan_id:
@@ -76,6 +81,24 @@ def applied(carried: Carried, plan_id: str, now: datetime) -> tuple[Carried, New
         retry_unix_s=0.0,
     )
     return done, event
+
+
+def ending(carried: Carried, now: datetime) -> Carried:
+    """Return what is remembered once a budget is spent: training has time to save its state."""
+    if carried.give_back_unix_s is not None:
+        return carried
+    return replace(carried, give_back_unix_s=now.timestamp() + SAVING_S)
+
+
+def given_back(carried: Carried, now: datetime) -> tuple[Carried, NewEvent]:
+    """Return what is remembered after all was given back, and the event."""
+    event = NewEvent(
+        time=now,
+        kind="fleet-given-back",
+        text="the budget is spent: all nodes are given back; the job goes on if it is started anew",
+        facts={},
+    )
+    return replace(carried, is_given_back=True, failure_count=0, retry_unix_s=0.0), event
 
 
 def failed(

@@ -311,7 +311,10 @@ class JobControl:
         planned, now = self._planned.of(job.plan_id), self._clock()
         deadline_s = self._planned.of(job.first_plan_id).deadline_s
         memory = self._memories[job.job_id]
-        self._ledger.look(job, planned, agents, now=now)
+        prices = planned.prices_usd_per_hour
+        if self._steering is not None:  # it knows newer ones, and those of pools that were left
+            prices = self._steering.prices(job)
+        self._ledger.look(job, agents, prices=prices, now=now)
         found = follow(job, agents, deadline_s=deadline_s, now=now, memory=memory)
         terms = self._terms.look(job.job_id, planned, agents, now=now, known=memory.bottlenecks)
         steps = follow_terms(terms, now=now, memory=found.memory)

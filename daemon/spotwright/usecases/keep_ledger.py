@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from spotwright.domain.job_run import JobRun
 from spotwright.domain.ledger import SILENCE, LedgerEntry, ProgressMark, RentedPool
-from spotwright.domain.planned_run import PlannedRun
+from spotwright.domain.offer import Pool
 from spotwright.domain.telemetry import AgentRecord
 from spotwright.usecases.store_ports import LedgerStore
 
@@ -25,7 +25,7 @@ def ledger_changes(
     agents: Iterable[AgentRecord],
     *,
     known: Mapping[str, LedgerEntry],
-    planned: PlannedRun,
+    prices: Mapping[Pool, float],
     now: datetime,
 ) -> list[LedgerEntry]:
     """Return the entries to write, those that went on and those that began.
@@ -34,10 +34,10 @@ def ledger_changes(
         job_id: whose ledger it is.
         agents: those that work for the job.
         known: the latest entry of each agent.
-        planned: has the prices.
+        prices: of one node, of all pools that the job ever had.
         now: the controller's clock.
     """
-    found = (_entry(job_id, agent, planned) for agent in agents if agent.last_seen is not None)
+    found = (_entry(job_id, agent, prices) for agent in agents if agent.last_seen is not None)
     changes = (_change(known.get(seen.agent_id), seen, now) for seen in found)
     return [entry for entry in changes if entry is not None]
 
@@ -84,7 +84,12 @@ class LedgerKeeper:
         self._known = {job_id: k for job_id, k in self._known.items() if job_id in job_ids}
 
     def look(
-        self, job: JobRun, planned: PlannedRun, agents: Sequence[AgentRecord], *, now: datetime
+        self,
+        job: JobRun,
+        agents: Sequence[AgentRecord],
+        *,
+        prices: Mapping[Pool, float],
+        now: datetime,
     ) -> None:
         """Note what changed about a job, unless it is too early to look again."""
         known = self._known.get(job.job_id)
@@ -95,7 +100,7 @@ class LedgerKeeper:
             known = self._known[job.job_id] = self._remembered(job.job_id, now)
         known.looked = now
         for entry in ledger_changes(
-            job.job_id, agents, known=known.entries, planned=planned, now=now
+            job.job_id, agents, known=known.entries, prices=prices, now=now
         ):
             known.entries[entry.agent_id] = entry
             self._entries[entry.job_id, entry.agent_id, entry.start_time] = entry
@@ -134,7 +139,7 @@ def _is_due(known: _Known, agents: Iterable[AgentRecord], now: datetime) -> bool
     )
 
 
-def _entry(job_id: str, agent: AgentRecord, planned: PlannedRun) -> LedgerEntry:
+def _entry(job_id: str, agent: AgentRecord, prices: Mapping[Pool, float]) -> LedgerEntry:
     """Return an entry that holds nothing but the agent's latest sighting."""
     facts = agent.facts
     assert agent.last_seen is not None
@@ -146,8 +151,13 @@ def _entry(job_id: str, agent: AgentRecord, planned: PlannedRun) -> LedgerEntry:
         end_time=agent.last_seen,
         instance_id=facts.instance_id,
         pool=pool,
-        price_usd_per_hour=planned.price_usd_per_hour(pool),
+        price_usd_per_hour=_price(pool, prices),
     )
+
+
+def _price(rented: RentedPool, prices: Mapping[Pool, float]) -> float | None:
+    found = (usd for pool, usd in prices.items() if str(pool) == str(rented))
+    return next(found, None)
 
 
 def _change(known: LedgerEntry | None, seen: LedgerEntry, now: datetime) -> LedgerEntry | None:
@@ -156,10 +166,19 @@ def _change(known: LedgerEntry | None, seen: LedgerEntry, now: datetime) -> Ledg
         return seen if now - seen.end_time <= SILENCE else None
     if seen.end_time <= known.end_time:
         return None
+    if (seen.instance_id, seen.pool) == (known.instance_id, known.pool):
+        # A price that is not known now, or was not known yet, is that of the same node.
+        seen = replace(seen, price_usd_per_hour=_either(seen, known))
+        known = replace(known, price_usd_per_hour=_either(known, seen))
     is_same = _rent(seen) == _rent(known)
     if is_same and seen.end_time - known.end_time <= SILENCE:
         return replace(known, end_time=seen.end_time)
     return seen
+
+
+def _either(entry: LedgerEntry, other: LedgerEntry) -> float | None:
+    own = entry.price_usd_per_hour
+    return other.price_usd_per_hour if own is None else own
 
 
 def _rent(entry: LedgerEntry) -> tuple[str, RentedPool, float | None]:

@@ -4,14 +4,14 @@ A look changes nothing: it returns the course of the job and what to remember, f
 keep while the job is still its own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
 from spotwright.domain.job import Goal, Target, TargetKind
 from spotwright.domain.job_run import JobCourse, JobRun, JobState, NewEvent, Steer
-from spotwright.domain.offer import Market
+from spotwright.domain.offer import Market, Pool
 from spotwright.domain.planned_run import PlannedRun
 from spotwright.domain.steering import JobNow, JobView, NodeState, Trigger
 from spotwright.domain.steering_question import JobFacts
@@ -23,10 +23,11 @@ from spotwright.usecases.advise_checkpoints import (
     is_news,
     newly_leaving,
 )
+from spotwright.usecases.carry_out import SAVING_S
 from spotwright.usecases.forecast_job import PaceMeter, forecast_job, spent
 from spotwright.usecases.steering_notes import SteeringNotes
 from spotwright.usecases.steering_rules import SteeringRules
-from spotwright.usecases.view_job import Seen, usd_per_hour, view_job
+from spotwright.usecases.view_job import Seen, rented, unpriced, usd_per_hour, view_job
 from spotwright.usecases.watch_fleet import SteeringMemory, Watched, is_too_early, watch_fleet
 
 _KEEP_S = 60.0  # between two writes of what goes on by itself
@@ -45,6 +46,7 @@ _TEXTS = {
     Trigger.PRICE_CHANGE: "prices have changed",
     Trigger.DEADLINE_AT_RISK: "at this speed the deadline will be missed",
     Trigger.CEILING_REACHED: "at this rent the budget will not do",
+    Trigger.BUDGET_SPENT: "the budget is spent, but for what giving the fleet back takes",
 }
 
 
@@ -130,13 +132,25 @@ def look_at_fleet(
     pace = meter.measured(job, planned, now=now, is_whole=_is_whole(whole.view))
     prices = {**planned.prices_usd_per_hour, **notes.prices_usd_per_hour}
     notes = replace(notes, prices_usd_per_hour=prices)
-    course = spent(job.course, usd_per_hour(whole.hosts, planned, prices), now=now)
+    is_over = notes.carried.give_back_unix_s is not None
+    nodes = rented(whole, replace(planned, servers={}) if notes.carried.is_given_back else planned)
+    missing = unpriced(nodes, prices)
+    course = job.course
+    if not missing:  # else it is counted for all that time once prices are known
+        usd = usd_per_hour(nodes, prices) if nodes or whole.was_seen else planned.rent_usd_per_hour
+        course = spent(course, usd, now=now)
     job = replace(job, course=course)
     forecast = forecast_job(job, planned, now=now, pace_factor=pace)
+    if forecast is not None and missing:
+        forecast = replace(forecast, cost_usd=None)
     course = replace(course, forecast=forecast)
     job = replace(job, course=course)
-    looked = Looked(course=course, notes=notes, keep=is_old)
-    if course.steer is Steer.OFF or not planned.workers:
+    told = [*_price_events(missing - notes.unpriced, now)]
+    notes = replace(notes, unpriced=missing)
+    looked = Looked(
+        course=course, notes=notes, events=told, keep=bool(told) or (is_old and not missing)
+    )
+    if course.steer is Steer.OFF or not planned.workers or is_over:
         return looked
     view = replace(
         whole.view,
@@ -198,11 +212,18 @@ def _steered(
         leaving_until=seen.leaving_until,
         interval_s=interval_s,
     )
+    if Trigger.BUDGET_SPENT in watched.triggers and job.course.steer is Steer.APPLY:
+        agents = agents_of({host.node_id: host for host in seen.hosts})
+        savings = (*savings, Saving(agent_ids=tuple(agents), seconds_left=SAVING_S))
     changed = pending != notes.pending or bool(savings)
     return replace(
         looked,
         notes=kept,
-        events=[*_events(watched.triggers, view, now), *_advice_events(kept, notes, now)],
+        events=[
+            *looked.events,
+            *_events(watched.triggers, view, now),
+            *_advice_events(kept, notes, now),
+        ],
         keep=looked.keep or changed or {*kept.memory.nodes} != {*notes.memory.nodes},
         savings=savings,
         due=_due(job, view, watched, kept, rules),
@@ -260,6 +281,16 @@ def _savings(
         return tuple(found), notes.interval_s
     found.append(Saving(agent_ids=tuple(agents_of(hosts)), interval_s=interval_s))
     return tuple(found), interval_s
+
+
+def _price_events(pools: Set[Pool], now: datetime) -> Iterator[NewEvent]:
+    for pool in sorted(pools):
+        yield NewEvent(
+            time=now,
+            kind="price-unknown",
+            text=f"nobody has told what {pool} costs: spending stands still until that is known",
+            facts={"pool": str(pool)},
+        )
 
 
 def _events(triggers: Sequence[Trigger], view: JobView, now: datetime) -> list[NewEvent]:

@@ -39,11 +39,13 @@ class Replanner:
 
     @property
     def prices_usd_per_hour(self) -> dict[Pool, float]:
-        """What one node of each pool that the job could use costs."""
+        """What one node of each pool costs: granted ones may be in others than the job allows."""
+        job = _unrestricted(self._job)
+        job = replace(job, limits=replace(job.limits, markets=frozenset(Market)))
         return {
             offer.pool: offer.price_usd_per_hour
             for offers in (worker_offers, server_offers)
-            for offer in offers(self._job, self._source, now=self._now)
+            for offer in offers(job, self._source, now=self._now)
         }
 
     def decided(

@@ -5,11 +5,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from spotwright.domain.job_run import JobRun, NewEvent
+from spotwright.domain.job_run import JobRun, NewEvent, Steer
 from spotwright.domain.planned_run import PlannedRun
 from spotwright.domain.steering import Move
 from spotwright.domain.steering_question import SteeringAnswer
 from spotwright.domain.units import format_duration, format_usd
+from spotwright.usecases.carry_out import ending
 from spotwright.usecases.look_at_fleet import Due
 from spotwright.usecases.steering_notes import SteeringNotes
 from spotwright.usecases.watch_fleet import decided
@@ -53,6 +54,8 @@ def settled(
         pending=tuple(trigger for trigger in notes.pending if trigger not in due.triggers),
     )
     known = replace(known, forced=known.forced and bool(known.pending))
+    if answer.steering.gives_back and job.course.steer is Steer.APPLY:
+        known = replace(known, carried=ending(known.carried, now))
     if not is_new or answer.plan is None:
         return Settled(job, known, events)
     course = replace(

@@ -11,6 +11,12 @@ Fleets that are held against each other:
 The safety net comes first: when only the sure fleet, entered now, still keeps the deadline, it is
 entered. Else `planner.pacing` weighs waiting, spot and bridge by what is left of time and work and
 by how spot capacity has come and gone. What works is changed only where that saves enough.
+
+A job without a deadline has no net: it runs on spot nodes whenever they are there, waits for them
+while it can still take as long as `patience_factor` says, then has what there is.
+
+A budget is never exceeded. No fleet is entered that would, and once it is spent nothing is wanted
+any more, no server either.
 """
 
 import math
@@ -83,16 +89,21 @@ class _Decision:
     ) -> None:
         self._now, self._choices, self._goal, self._rules = now, choices, goal, rules
         self._left = max(1 - now.done_fraction, 1e-9)
+        self._pace = max(now.pace_factor, rules.least_pace)
         self._restart_s = choices.job.workload.spot.restart_s
-        deadline_s = goal.deadline_s or max(planned_s * rules.patience_factor, now.time_s + 3600)
+        deadline_s = math.inf if goal.deadline_s is None else goal.deadline_s
         self._left_s = deadline_s - now.time_s
         self._deadline_s = deadline_s
+        self._planned_s = planned_s
         self._budget_usd = math.inf if goal.budget_usd is None else goal.budget_usd - now.spent_usd
 
     def made(self, *, forced: bool) -> Steering:
         """Weigh the fleets."""
-        if self._budget_usd <= 0:
-            return self._told(Move.GIVE_UP, None, "the budget is spent: nothing more is rented")
+        if self._now.is_spent or self._budget_usd <= 0:
+            spent = self._told(
+                Move.GIVE_UP, None, "the budget is spent: nothing is rented any more"
+            )
+            return replace(spent, servers={}, gives_back=True)
         fleets = self._fleets()
         calm = fleets.have is not None and not forced and not self._is_at_risk(fleets.have)
         if calm and not self._needs_net(fleets):
@@ -102,28 +113,30 @@ class _Decision:
     # What could be had
 
     def _fleets(self) -> _Fleets:
-        closed = dict.fromkeys(self._now.down, 0)
-        open_ = {pool: self._now.staying.get(pool, 0) for pool in closed}
-        bridge = self._choices.best(self._question(open_))
-        spot = self._spot(open_)
+        bridge = self._choices.best(self._question(self._open))
+        spot = self._spot(self._open)
         spot_is_there = spot is not None
         if self._now.down:
             if_up = self._spot({})
             if spot is None or (if_up is not None and not _is_match(spot, if_up)):
                 spot, spot_is_there = if_up, False
-        sure = self._sure(spot or bridge)
+        sure = None if self._goal.deadline_s is None else self._sure(spot or bridge)
         have = self._choices.of(self._now.staying, self._now.servers, self._question())
         return _Fleets(have=have, spot=spot, spot_is_there=spot_is_there, bridge=bridge, sure=sure)
+
+    @property
+    def _open(self) -> dict[Pool, int]:
+        """How many nodes pools that are down have at most: those that stay."""
+        return {pool: self._now.staying.get(pool, 0) for pool in self._now.down}
 
     def _question(self, most: Mapping[Pool, int] | None = None, *, late: float = 1.0) -> Question:
         """Return what is asked of a fleet, in terms of the whole goal."""
         rules, now = self._rules, self._now
-        usable_s = max(self._left_s - self._restart_s, 1.0)
         switching_s = self._restart_s / self._left
         staying = now.staying if rules.keep_survivors else {}
         return Question(
-            deadline_s=max(usable_s / self._left * now.pace_factor * late, 1e-3),
-            budget_usd=self._budget_usd / self._left,
+            deadline_s=self._whole_s * late,
+            budget_usd=self._budget_usd / self._left * self._pace,
             most_by_pool=most or {},
             running=RunningFleet(
                 nodes=dict(staying),
@@ -133,6 +146,14 @@ class _Decision:
             hazards_per_hour=self._hazards() if rules.learn else {},
             prices_usd_per_hour=now.prices_usd_per_hour,
         )
+
+    @property
+    def _whole_s(self) -> float:
+        """How long the whole goal may take at the predicted pace, for the rest to be in time."""
+        if self._goal.deadline_s is None:
+            return self._planned_s * self._rules.patience_factor
+        usable_s = max(self._left_s - self._restart_s, 1.0)
+        return max(usable_s / self._left * self._pace, 1e-3)
 
     def _spot(self, most: Mapping[Pool, int]) -> Choice | None:
         """Return the best fleet with spot nodes; fast enough if nothing is interrupted.
@@ -200,8 +221,15 @@ class _Decision:
     # What is decided
 
     def _is_at_risk(self, have: Choice) -> bool:
-        needed_s = self._left * have.work_s / self._now.pace_factor + self._now.ready_in_s
-        return needed_s > self._left_s
+        """Tell whether what runs would break the deadline or the budget."""
+        needed_s = self._left * have.work_s / self._pace + self._now.ready_in_s
+        return needed_s > self._left_s or not self._is_affordable(have)
+
+    def _is_affordable(self, choice: Choice) -> bool:
+        return self._rest_usd(choice) <= self._budget_usd
+
+    def _rest_usd(self, choice: Choice) -> float:
+        return self._left * choice.cost_usd / self._pace
 
     def _calmly(self, fleets: _Fleets) -> Steering:
         """Change what works only if that saves enough."""
@@ -217,6 +245,8 @@ class _Decision:
 
     def _paced(self, fleets: _Fleets) -> Steering:
         """Choose between what can be had now and what may be had later."""
+        if self._goal.deadline_s is None:
+            return self._unhurried(fleets)
         if fleets.sure is None:
             return self._without_net(fleets)
         if self._needs_net(fleets):
@@ -264,7 +294,7 @@ class _Decision:
         in_sure = self._is_sure(sure)
         fleet = fleets.have if in_sure and fleets.have is not None else sure
         entering_s = self._now.ready_in_s if in_sure else self._restart_s + self._may_lose_s()
-        needed_s = self._left * fleet.work_s / self._now.pace_factor
+        needed_s = self._left * fleet.work_s / self._pace
         return (self._left_s - needed_s - entering_s - self._rules.margin_s) / 3600
 
     def _is_sure(self, sure: Choice) -> bool:
@@ -284,7 +314,7 @@ class _Decision:
 
     def _standing(self, fleets: _Fleets, stand_in: Choice) -> Standing:
         """Return where the job stands, in hours of the fleet that stands in."""
-        work_s = self._left * stand_in.work_s / self._now.pace_factor
+        work_s = self._left * stand_in.work_s / self._pace
         return Standing(
             hours_left=self._left_s / 3600,
             work_hours=(work_s + self._now.ready_in_s) / 3600,
@@ -348,7 +378,10 @@ class _Decision:
             return self._moved(stand_in, reason, holds_s)
         if fleets.spot is not None and _covers(self._now.staying, fleets.spot.workers):
             return self._told(Move.KEEP, fleets.have, "all that is wanted is there", holds_s)
-        reason = "the deadline leaves time to wait for spot capacity"
+        return self._waits(fleets, "the deadline leaves time to wait for spot capacity", holds_s)
+
+    def _waits(self, fleets: _Fleets, reason: str, holds_s: float) -> Steering:
+        """Go on with what is left until spot capacity is back."""
         told = self._told(Move.WAIT, fleets.spot or fleets.have, reason, holds_s)
         have = fleets.have
         return replace(
@@ -365,28 +398,61 @@ class _Decision:
         in_sure = self._is_sure(sure)
         if in_sure and have is not None and not self._is_at_risk(have):
             return self._told(Move.KEEP, have, "no time is left for anything less sure")
-        needed_s = self._left * sure.work_s / self._now.pace_factor + self._restart_s
-        if needed_s > self._left_s * 1.001 and self._goal.deadline_s is not None:
-            return self._given_up(self._fastest(fleets, sure))
-        return self._moved(sure, "the last moment for a fleet that nobody takes away", math.inf)
+        if self._lateness_s(sure) <= self._left_s * 0.001:
+            return self._moved(sure, "the last moment for a fleet that nobody takes away", math.inf)
+        spot = fleets.spot if fleets.spot_is_there else None
+        known = [c for c in (have, spot, fleets.bridge) if c and self._is_affordable(c)]
+        for choice in known:
+            if self._lateness_s(choice) <= 0:
+                reason = "no fleet that nobody takes away would be in time"
+                return self._moved(choice, reason, math.inf)
+        return self._given_up(min((*known, sure), key=lambda choice: choice.work_s))
+
+    def _lateness_s(self, choice: Choice) -> float:
+        """Return by how much a fleet misses the deadline though it is never interrupted."""
+        enters_s = self._restart_s
+        if choice.workers == dict(self._now.staying):
+            enters_s = self._now.ready_in_s
+        needed_s = self._left * choice.work_s / self._pace + enters_s
+        return needed_s - self._left_s
+
+    def _unhurried(self, fleets: _Fleets) -> Steering:
+        """Decide where no deadline presses."""
+        best = fleets.spot if fleets.spot_is_there else fleets.bridge
+        waits_s = self._patience_s
+        runs = best is not None and _covers(self._now.staying, best.workers)
+        has_spot = fleets.spot_is_there or fleets.spot is None
+        if self._rules.pace and not has_spot and not runs and waits_s > 0:
+            return self._waits(fleets, "no deadline presses: wait for spot capacity", waits_s)
+        return self._without_net(fleets)
+
+    @property
+    def _patience_s(self) -> float:
+        """For how long a job without a deadline may wait before it goes on as planned."""
+        rest_s = self._left * self._planned_s / self._pace + self._restart_s
+        return self._planned_s * self._rules.patience_factor - self._now.time_s - rest_s
 
     def _at_once(self, fleets: _Fleets, sure: Choice) -> Steering:
         best = fleets.spot if fleets.spot_is_there else fleets.bridge
-        holds_s = max(self._net_hours(fleets, sure) * 3600, 1.0)
+        hours = self._net_hours(fleets, sure)
+        holds_s = hours * 3600 if hours > 0 else math.inf  # its moment has passed
         return self._moved(best or sure, "what was lost is replaced at once", holds_s)
 
     def _without_net(self, fleets: _Fleets) -> Steering:
-        """Decide where no fleet without spot nodes can be had at all."""
+        """Decide where no fleet without spot nodes can be had at all, or none is needed."""
         best = fleets.spot if fleets.spot_is_there else fleets.bridge
         if best is not None:
             return self._moved(best, "the cheapest that can be had", math.inf)
         if fleets.spot is not None:
             return self._told(Move.WAIT, fleets.spot, "nothing can be had: wait for spot", 600.0)
-        return self._given_up(fleets.have)
-
-    def _fastest(self, fleets: _Fleets, sure: Choice) -> Choice:
-        known = [c for c in (fleets.have, fleets.bridge, sure) if c is not None]
-        return min(known, key=lambda choice: choice.work_s)
+        anyhow = replace(self._question(self._open), deadline_s=math.inf)
+        if self._goal.deadline_s is not None:
+            fastest = self._choices.best(replace(anyhow, objective=Objective.TIME))
+            return self._given_up(fastest or fleets.have)
+        slow = self._choices.best(anyhow)
+        if slow is None:
+            return self._given_up(fleets.have)
+        return self._moved(slow, "the cheapest that can be had", math.inf)
 
     def _moved(self, to: Choice, reason: str, holds_s: float) -> Steering:
         if to.workers == dict(self._now.staying):
@@ -394,11 +460,23 @@ class _Decision:
         return self._told(Move.CHANGE, to, reason, holds_s)
 
     def _given_up(self, best: Choice | None) -> Steering:
+        """Say which limit cannot be kept, with the best that can be had."""
         if best is None:
-            return self._told(Move.GIVE_UP, None, "nothing that the limits allow can be had")
-        late_s = self._left * best.work_s / self._now.pace_factor - self._left_s
-        text = f"the deadline cannot be kept: the best fleet is {format_duration(late_s)} late"
-        return self._told(Move.GIVE_UP, best, text)
+            anyhow = replace(self._question(self._open), deadline_s=math.inf, budget_usd=math.inf)
+            cheapest = self._choices.best(anyhow)
+            text = "nothing that the limits allow can be had"
+            text = text if cheapest is None else self._broken_limit(cheapest)
+            return self._told(Move.GIVE_UP, None, text)
+        return self._told(Move.GIVE_UP, best, self._broken_limit(best))
+
+    def _broken_limit(self, best: Choice) -> str:
+        over_usd, late_s = self._rest_usd(best) - self._budget_usd, self._lateness_s(best)
+        if over_usd > 0:
+            over = format_usd(over_usd)
+            return f"the budget cannot be kept: the best fleet needs {over} more than is left of it"
+        if late_s > 0:
+            return f"the deadline cannot be kept: the best fleet is {format_duration(late_s)} late"
+        return "the promise cannot be kept: this is the fastest fleet that the limits allow"
 
     def _told(
         self, move: Move, choice: Choice | None, reason: str, holds_s: float = math.inf
@@ -410,18 +488,17 @@ class _Decision:
             )
         if move in (Move.KEEP, Move.CHANGE):  # other pools may have become cheaper by then
             holds_s = min(holds_s, self._rules.look_around_s)
-        needed_s = self._left * choice.duration_s / now.pace_factor
-        cost_usd = now.spent_usd + self._left * choice.cost_usd / now.pace_factor
+        needed_s = self._left * choice.duration_s / self._pace
         return Steering(
             move=move,
             workers=choice.workers,
             servers=choice.servers,
             reason=f"{reason} ({format_usd(choice.usd_per_hour)}/h)",
             holds_s=holds_s,
-            goal_per_hour=3600 / choice.work_s * now.pace_factor,
+            goal_per_hour=3600 / choice.work_s,
             usd_per_hour=choice.usd_per_hour,
             finish_s=now.time_s + needed_s,
-            cost_usd=cost_usd,
+            cost_usd=now.spent_usd + self._rest_usd(choice),
         )
 
 

@@ -9,13 +9,14 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Sequence, Set
+from collections.abc import Callable, Coroutine, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from spotwright.domain.errors import SpotwrightError
 from spotwright.domain.job_run import JobRun, NewEvent, Steer
+from spotwright.domain.offer import Pool
 from spotwright.domain.questions import JobDocument
 from spotwright.domain.steering_question import SteeringAnswer, SteeringQuestion
 from spotwright.domain.telemetry import AgentRecord
@@ -26,7 +27,7 @@ from spotwright.usecases.look_at_fleet import Due, Looked, Moment, Promise, look
 from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.usecases.settle_steering import is_another_fleet, settled
 from spotwright.usecases.steering_notes import Carried, SteeringNotes, notes_of, notes_text
-from spotwright.usecases.steering_ports import Decider, Outlets
+from spotwright.usecases.steering_ports import Decider, Fleets, Outlets
 from spotwright.usecases.steering_rules import SteeringRules
 from spotwright.usecases.store_ports import PlanStore
 
@@ -56,11 +57,13 @@ class _Steered:
 
     notes: SteeringNotes
     meter: PaceMeter = field(default_factory=PaceMeter)
-    first_plan_id: str = ""  # of a job that is steered
+    first_plan_id: str = ""
+    is_steered: bool = False
     due: Due | None = None
     doing: Doing = Doing.NOTHING
     not_before: datetime | None = None  # a decision failed
     priced: datetime | None = None  # when prices were asked for
+    priced_pools: frozenset[Pool] = frozenset()  # that had no price when prices were asked for
     pricing: bool = False
     deciding: bool = False
     carrying: bool = False
@@ -114,11 +117,17 @@ class JobSteering:
         )
         known.notes = looked.notes
         known.due = looked.due
-        known.first_plan_id = job.first_plan_id if looked.notes.memory.time_s is not None else ""
+        known.first_plan_id = job.first_plan_id
+        known.is_steered = looked.notes.memory.time_s is not None
         known.doing = Doing.NOTHING
         if self._fleets is not None:
             known.doing = carry_out.to_do(job, looked.notes.carried, now=now)
         return looked
+
+    def prices(self, job: JobRun) -> Mapping[Pool, float]:
+        """Return what one node of each pool that a job ever had costs, by what was seen last."""
+        planned = self._planned.of(job.plan_id).prices_usd_per_hour
+        return {**planned, **self._known(job).notes.prices_usd_per_hour}
 
     def kept(self, looked: Looked) -> None:
         """Do what had to wait until a look was kept: tell training. Blocks."""
@@ -150,9 +159,11 @@ class JobSteering:
             if known.due is not None and not known.deciding and not early:
                 known.deciding = True
                 self._begin(self._decide(job_id, known, known.due, keeper, changed), self._deciding)
-            old = known.priced is None or now - known.priced >= _PRICES_HOLD
-            if known.first_plan_id and old and not known.pricing:
-                known.pricing, known.priced = True, now
+            unpriced = known.notes.unpriced
+            is_old = known.priced is None or now - known.priced >= _PRICES_HOLD
+            is_wanted = is_old and bool(known.is_steered or unpriced)
+            if not known.pricing and (is_wanted or unpriced - known.priced_pools):
+                known.pricing, known.priced, known.priced_pools = True, now, unpriced
                 self._begin(self._price(job_id, known, keeper), self._deciding)
             if known.doing is not Doing.NOTHING and not known.carrying:
                 known.carrying = True
@@ -224,7 +235,8 @@ class JobSteering:
 
         def keep() -> None:
             both = {**known.notes.prices_usd_per_hour, **prices}
-            seen = {pool: both[pool] for pool in known.notes.prices_usd_per_hour}
+            pools = known.notes.prices_usd_per_hour.keys() | known.notes.unpriced
+            seen = {pool: both[pool] for pool in pools if pool in both}
             known.notes = replace(known.notes, prices_usd_per_hour=seen)
 
         await keeper.serially(keep)
@@ -309,6 +321,9 @@ class JobSteering:
         plan_id = await note.plan_id()
         if plan_id is None or self._fleets is None:
             return
+        if doing is Doing.GIVE_BACK:
+            await self._give_back(job_id, self._fleets, note)
+            return
         if doing is Doing.APPLY and not await note.noted(
             lambda carried, now: carry_out.started(carried, plan_id, now)
         ):
@@ -331,6 +346,20 @@ class JobSteering:
             await note.noted(
                 lambda carried, now: carry_out.failed(
                     carried, plan_id, problem, doing=doing, now=now
+                )
+            )
+
+    async def _give_back(self, job_id: str, fleets: Fleets, note: "_Noting") -> None:
+        plan_id = await note.plan_id()
+        try:
+            await asyncio.to_thread(fleets.give_back, job_id)
+            await note.noted(carry_out.given_back)
+        except SpotwrightError as error:
+            problem = str(error)
+            _log.warning("job %s: its fleet could not be given back: %s", job_id, problem)
+            await note.noted(
+                lambda carried, now: carry_out.failed(
+                    carried, plan_id or "", problem, doing=Doing.GIVE_BACK, now=now
                 )
             )
 

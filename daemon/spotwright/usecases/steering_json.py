@@ -33,6 +33,7 @@ def memory_document(memory: SteeringMemory) -> dict[str, Any]:
         "goal_per_hour": memory.goal_per_hour,
         "usd_per_hour": memory.usd_per_hour,
         "prices": _by_name(memory.prices),
+        "pace_factor": memory.pace_factor,
     }
 
 
@@ -59,6 +60,7 @@ def memory_of(values: Mapping[str, Any]) -> SteeringMemory:
         goal_per_hour=values["goal_per_hour"],
         usd_per_hour=values["usd_per_hour"],
         prices=_by_pool(values["prices"], float),
+        pace_factor=values["pace_factor"],
     )
 
 
@@ -76,6 +78,7 @@ def now_document(now: JobNow) -> dict[str, Any]:
         "capacity": asdict(now.capacity),
         "prices_usd_per_hour": _by_name(now.prices_usd_per_hour),
         "pace_factor": now.pace_factor,
+        "is_spent": now.is_spent,
     }
 
 
@@ -115,7 +118,10 @@ def steering_of(values: Mapping[str, Any]) -> Steering:
     return Steering(**{**values, **known})
 
 
-_STEERING_FIGURES = ("reason", "goal_per_hour", "usd_per_hour", "finish_s", "cost_usd")
+_STEERING_FIGURES = (
+    *("reason", "goal_per_hour", "usd_per_hour", "finish_s", "cost_usd"),
+    "gives_back",
+)
 
 
 def facts_document(facts: JobFacts) -> dict[str, Any]:

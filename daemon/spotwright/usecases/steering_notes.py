@@ -26,6 +26,8 @@ class Carried:
     applied_plan_id: str = ""  # whose apply ended well
     failure_count: int = 0  # of this plan, one after the other
     retry_unix_s: float = 0.0  # not before
+    give_back_unix_s: float | None = None  # when all is given back: the budget is spent
+    is_given_back: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,7 @@ class SteeringNotes:
     interval_s: float | None = None  # between checkpoints, as training was told last
     carried: Carried = field(default_factory=Carried)
     prices_usd_per_hour: Mapping[Pool, float] = field(default_factory=dict)  # as seen last
+    unpriced: frozenset[Pool] = frozenset()  # pools of its nodes whose price nobody has told
 
 
 def notes_text(notes: SteeringNotes) -> str:
@@ -54,6 +57,7 @@ def notes_text(notes: SteeringNotes) -> str:
             "interval_s": notes.interval_s,
             "carried": asdict(notes.carried),
             "prices": {str(pool): usd for pool, usd in notes.prices_usd_per_hour.items()},
+            "unpriced": sorted(map(str, notes.unpriced)),
         }
     )
 
@@ -73,4 +77,5 @@ def notes_of(text: str) -> SteeringNotes:
         interval_s=values["interval_s"],
         carried=Carried(**values["carried"]),
         prices_usd_per_hour={Pool.parse(name): usd for name, usd in values["prices"].items()},
+        unpriced=frozenset(map(Pool.parse, values["unpriced"])),
     )

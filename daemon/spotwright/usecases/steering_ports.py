@@ -44,6 +44,13 @@ class Fleets(Protocol):
             SpotwrightError: it failed, perhaps half-way.
         """
 
+    def give_back(self, job_id: str) -> None:
+        """Give back all that is rented for a job; to do so again changes nothing.
+
+        Raises:
+            SpotwrightError: it failed, perhaps half-way.
+        """
+
 
 class Advice(Protocol):
     """Tells training, through agents, about checkpoints."""

@@ -29,3 +29,7 @@ class SteeringRules:
     pace_interval: tuple[float, float] = (0.85, 1.15)  # of measured over predicted speed
     margin_s: float = 60.0  # before the last moment for the sure fleet
     patience_factor: float = 2.0  # times the planned duration, where there is no deadline
+    least_pace: float = 0.25  # measured over predicted speed: what stands still counts with so much
+    farewell_s: float = (
+        180.0  # for which the budget keeps the rent: to save, and to give nodes back
+    )

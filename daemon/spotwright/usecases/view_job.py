@@ -39,17 +39,17 @@ class Seen(NamedTuple):
     view: JobView
     hosts: tuple[Host, ...]  # that are there, and paid for
     leaving_until: dict[str, float]  # when nodes are to go, seconds since 1970
+    was_seen: bool  # some host was, though perhaps none is there now
 
 
 def view_job(
     job: JobRun,
     planned: PlannedRun,
-    agents: Iterable[AgentRecord],
+    agents: Sequence[AgentRecord],
     *,
     now: datetime,
     up_since: datetime,
     leaving_until: Mapping[str, float],
-    pace_factor: float | None = None,
 ) -> Seen:
     """Return what is seen of a job that has started.
 
@@ -60,7 +60,6 @@ def view_job(
         now: the daemon's clock.
         up_since: when the daemon began to listen.
         leaving_until: from the look before.
-        pace_factor: measured speed over the planned one.
     """
     time_s = max(0.0, (now - (job.start_time or now)).total_seconds())
     hosts = hosts_of(agents, now=now, up_since=up_since)
@@ -83,9 +82,9 @@ def view_job(
         asked=planned.workers,
         servers=planned.servers,
         prices_usd_per_hour=planned.prices_usd_per_hour,
-        pace_factor=pace_factor,
     )
-    return Seen(view, hosts, until)
+    was_seen = any(_pool([agent]) is not None for agent in agents)
+    return Seen(view, hosts, until, was_seen)
 
 
 def hosts_of(
@@ -103,21 +102,24 @@ def hosts_of(
     return tuple(hosts)
 
 
-def usd_per_hour(
-    hosts: Sequence[Host], planned: PlannedRun, prices: Mapping[Pool, float]
-) -> float | None:
-    """Return the rent of what is there; of a fleet that is not seen, that of the plan.
+def rented(seen: Seen, planned: PlannedRun) -> dict[Pool, int]:
+    """Return the nodes that are paid for; of a fleet that was never seen, those of the plan.
 
-    Args:
-        hosts: that are there.
-        planned: the current plan; its servers are taken to be there.
-        prices: of one node, of all pools that this job had.
+    The servers of the plan are taken to be there, whether or not they run agents.
     """
-    if not hosts or not prices:
-        return planned.rent_usd_per_hour
-    servers = sum(prices.get(pool, 0.0) * count for pool, count in planned.servers.items())
-    own = [host.pool for host in hosts if host.pool not in planned.servers]
-    return servers + sum(prices.get(pool, 0.0) for pool in own)
+    if not seen.was_seen:
+        return dict(Counter(planned.workers) + Counter(planned.servers))
+    return dict(Counter(host.pool for host in seen.hosts) | Counter(planned.servers))
+
+
+def unpriced(nodes: Mapping[Pool, int], prices: Mapping[Pool, float]) -> frozenset[Pool]:
+    """Return the pools of nodes whose price is not known."""
+    return frozenset(nodes.keys() - prices.keys())
+
+
+def usd_per_hour(nodes: Mapping[Pool, int], prices: Mapping[Pool, float]) -> float:
+    """Return the rent of nodes whose prices are all known."""
+    return sum(prices[pool] * count for pool, count in nodes.items())
 
 
 def _pool(agents: Sequence[AgentRecord]) -> Pool | None:

@@ -29,6 +29,7 @@ _FORCING = {
     Trigger.SHORT_GRANT,
     Trigger.DEADLINE_AT_RISK,
     Trigger.CEILING_REACHED,
+    Trigger.BUDGET_SPENT,
 }
 _CLEARED = 0.98  # of a deadline or a budget: below it a risk counts as gone
 
@@ -97,7 +98,7 @@ def watch_fleet(
         down=down,
         short_since=_short_since(view, memory) | dict.fromkeys(ungranted, view.time_s),
         drift_since_s=view.time_s if Trigger.DRIFT in triggers else drift_since_s,
-        standing=frozenset(_risks(view, memory, goal)),
+        standing=frozenset(_risks(view, memory, goal, rules)),
     )
     forced = bool(_FORCING & {*triggers}) or _is_makeshift(view, memory)
     return Watched(triggers, forced, _now(view, looked, rules), looked)
@@ -114,7 +115,7 @@ def decided(memory: SteeringMemory, steering: Steering, view: JobView) -> Steeri
         goal_per_hour=steering.goal_per_hour,
         usd_per_hour=steering.usd_per_hour,
         prices=dict(view.prices_usd_per_hour),
-        pace_factor=view.pace_factor or memory.pace_factor,
+        pace_factor=memory.pace_factor if view.pace_factor is None else view.pace_factor,
         drift_since_s=None,
         short_since={} if changes else memory.short_since,
     )
@@ -159,7 +160,7 @@ def _triggers(
         yield Trigger.DRIFT
     if any(_moved_prices(view, before, rules)):
         yield Trigger.PRICE_CHANGE
-    yield from sorted(_risks(view, before, goal) - before.standing)
+    yield from sorted(_risks(view, before, goal, rules) - before.standing)
     if view.time_s >= looked.check_s:
         yield Trigger.CHECK_DUE
 
@@ -257,8 +258,11 @@ def _down(view: JobView, memory: SteeringMemory) -> frozenset[Pool]:
 
 def _drift_since(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> float | None:
     """Return since when steps are other than the last decision took them to be."""
+    if view.pace_factor is None:
+        return None
     low, high = rules.pace_interval
-    if view.pace_factor is None or low <= view.pace_factor / memory.pace_factor <= high:
+    paces = [max(pace, rules.least_pace) for pace in (view.pace_factor, memory.pace_factor)]
+    if low <= paces[0] / paces[1] <= high:
         return None
     return memory.drift_since_s if memory.drift_since_s is not None else view.time_s
 
@@ -270,25 +274,39 @@ def _moved_prices(view: JobView, memory: SteeringMemory, rules: SteeringRules) -
             yield pool
 
 
-def _risks(view: JobView, memory: SteeringMemory, goal: Goal) -> set[Trigger]:
+def _risks(view: JobView, memory: SteeringMemory, goal: Goal, rules: SteeringRules) -> set[Trigger]:
     """Return what threatens the goal; a risk that was told must recede clearly to be gone."""
     risks = set()
-    left = 1 - view.done_fraction
-    speed = memory.goal_per_hour * (view.pace_factor or 1.0)
-    if speed > 0 and memory.move is not Move.WAIT:
-        hours = left / speed
-        if goal.deadline_s is not None:
-            told = Trigger.DEADLINE_AT_RISK in memory.standing
-            late = view.time_s + hours * 3600 > goal.deadline_s * (_CLEARED if told else 1.0)
-            risks |= {Trigger.DEADLINE_AT_RISK} if late else set()
-        if goal.budget_usd is not None:
-            told = Trigger.CEILING_REACHED in memory.standing
-            bound_usd = goal.budget_usd * (_CLEARED if told else 1.0)
-            dear = view.spent_usd + hours * memory.usd_per_hour > bound_usd
-            risks |= {Trigger.CEILING_REACHED} if dear else set()
-    if goal.budget_usd is not None and view.spent_usd >= goal.budget_usd:
-        risks.add(Trigger.CEILING_REACHED)
+    hours = _hours_left(view, memory)
+    if hours is not None and goal.deadline_s is not None:
+        told = Trigger.DEADLINE_AT_RISK in memory.standing
+        late = view.time_s + hours * 3600 > goal.deadline_s * (_CLEARED if told else 1.0)
+        risks |= {Trigger.DEADLINE_AT_RISK} if late else set()
+    if hours is not None and goal.budget_usd is not None:
+        told = Trigger.CEILING_REACHED in memory.standing
+        bound_usd = goal.budget_usd * (_CLEARED if told else 1.0)
+        dear = view.spent_usd + hours * memory.usd_per_hour > bound_usd
+        risks |= {Trigger.CEILING_REACHED} if dear else set()
+    if goal.budget_usd is not None:
+        needed_usd = view.spent_usd + _farewell_usd(view, memory, rules)
+        told = Trigger.BUDGET_SPENT in memory.standing  # and nothing is ever paid back
+        risks |= {Trigger.BUDGET_SPENT} if told or needed_usd >= goal.budget_usd else set()
     return risks
+
+
+def _hours_left(view: JobView, memory: SteeringMemory) -> float | None:
+    """Return what is left at this pace; training that stands still is a case for drift."""
+    speed = memory.goal_per_hour * (view.pace_factor or 1.0)
+    if speed <= 0 or memory.move is Move.WAIT:
+        return None
+    return (1 - view.done_fraction) / speed
+
+
+def _farewell_usd(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> float:
+    """Return the rent until the fleet is given back, or until the goal if that is nearer."""
+    hours = rules.farewell_s / 3600
+    left = _hours_left(view, memory)
+    return memory.usd_per_hour * (hours if left is None else min(hours, left))
 
 
 def _is_makeshift(view: JobView, memory: SteeringMemory) -> bool:
@@ -313,5 +331,6 @@ def _now(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> JobNow:
         weather=memory.weather if rules.learn else {},
         capacity=memory.capacity if rules.learn else Weather(),
         prices_usd_per_hour=view.prices_usd_per_hour,
-        pace_factor=view.pace_factor or 1.0,
+        pace_factor=1.0 if view.pace_factor is None else view.pace_factor,
+        is_spent=Trigger.BUDGET_SPENT in memory.standing,
     )

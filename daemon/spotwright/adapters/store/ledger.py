@@ -6,7 +6,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, func, select
 
 from spotwright.adapters.store.store_part import StorePart
 from spotwright.adapters.store.tables import ledger, progress_marks
@@ -21,11 +21,19 @@ class SqlLedger(StorePart):
     def write_ledger(
         self, entries: Sequence[LedgerEntry], marks: Sequence[ProgressMark] = ()
     ) -> None:
-        """Write entries and marks in one step; ends of known entries move on, and never back."""
+        """Write entries and marks in one step.
+
+        Ends of known entries move on, and never back; a price that was not known is filled in.
+        """
         put = self._database.insert(ledger)
         put = put.on_conflict_do_update(
             index_elements=_KEY,
-            set_={"end_time": put.excluded.end_time},
+            set_={
+                "end_time": put.excluded.end_time,
+                "price_usd_per_hour": func.coalesce(
+                    ledger.c.price_usd_per_hour, put.excluded.price_usd_per_hour
+                ),
+            },
             where=put.excluded.end_time > ledger.c.end_time,
         )
         # In one order for everybody: two replicas that write the same rows do not lock each other.

@@ -52,6 +52,25 @@ class JobFleets:
             refuse_foreign_root(folder.path, resources, after, planned.changes)
             apply_planned(terraform, folder, work, is_changed=planned.is_changed)
 
+    def give_back(self, job_id: str) -> None:
+        """Give back all that the state of a job's folder holds; to do so again changes nothing.
+
+        Raises:
+            SpotwrightError: Terraform failed, perhaps half-way, or another command works there.
+        """
+        folder = FleetFolder(self._folder / job_id)
+        if not folder.is_root:
+            return  # nothing was ever rented
+        with folder.working() as work:
+            terraform = self._terraform(folder)
+            terraform.init()
+            if terraform.resources():
+                planned = terraform.plan(work.plan_file, destroy=True)
+                with folder.changing():
+                    if planned.is_changed:
+                        terraform.apply(work.plan_file)
+            folder.variables_file.unlink(missing_ok=True)
+
     def _terraform(self, folder: FleetFolder) -> Terraform:
         program = find_program(None, environment=self._environment)
         environment = terraform_environment(self._environment, config_file=folder.config_file)

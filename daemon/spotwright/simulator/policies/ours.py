@@ -96,5 +96,9 @@ class Ours:
             times.append(view.time_s + _POLL_S)  # to see what was granted
         if memory.drift_since_s is not None:
             times.append(memory.drift_since_s + rules.drift_after_s)
+        budget_usd = self.choices.job.goal.budget_usd
+        if budget_usd is not None and memory.usd_per_hour > 0:
+            paid_s = (budget_usd - view.spent_usd) / memory.usd_per_hour * 3600
+            times.append(view.time_s + paid_s - rules.farewell_s)
         later = [time_s + _HAIR_S for time_s in times if time_s + _HAIR_S > view.time_s]
         return min(later, default=math.inf)

@@ -154,8 +154,7 @@ def test_what_a_plan_does_not_say_is_not_known() -> None:
 
     assert (planned.target, planned.deadline_s, planned.rent_usd_per_hour) == (None, None, None)
     assert [nodes.role for nodes in planned.nodes] == ["worker"]
-    assert planned.price_usd_per_hour(planned.nodes[0].pool) == 1.0
-    assert planned.price_usd_per_hour(RentedPool("m5.xlarge", "use1-az4", "on-demand")) is None
+    assert planned.nodes[0].price_usd_per_hour == 1.0
 
 
 def test_functions_are_billed_by_use_and_have_no_rent() -> None:
