@@ -34,7 +34,7 @@ FULL = SteeringNotes(
     forced=True,
     leaving_until={"i-1": 1.8e9},
     interval_s=600.0,
-    carried=Carried(started_plan_id="p-1", failure_count=1, retry_unix_s=5.0),
+    carried=Carried(started_plan_id="p-1", failed_plan_id="p-1", failure_count=1, retry_unix_s=5.0),
     prices_usd_per_hour={POOL: 0.5},
 )
 
