@@ -80,21 +80,26 @@ class CloudAccount:
 
     applied: list[str] = field(default_factory=list)
     failures_left: int = 0
-    hangs: bool = False  # the next apply comes back only when it is released
+    hangs: bool = False  # the next apply goes on only when it is released
+    begun: threading.Event = field(default_factory=threading.Event)
     released: threading.Event = field(default_factory=threading.Event)
 
     def write(self, job_id: str, variables: str) -> str:
         self.applied.append(variables)
         return f"/fleets/{job_id}"
 
-    def apply(self, job_id: str, variables: str) -> None:
-        self.applied.append(variables)
+    def apply(self, job_id: str, variables: str, *, is_wanted: Callable[[], bool]) -> bool:
+        self.begun.set()
         if self.hangs:
             self.hangs = False
             self.released.wait(30)
+        if not is_wanted():
+            return False
+        self.applied.append(variables)
         if self.failures_left:
             self.failures_left -= 1
             raise TerraformError("half of it is there")
+        return True
 
 
 @dataclass
@@ -189,8 +194,8 @@ class SteeredCluster:
             ),
         )
 
-    def replica(self, name: str) -> "Replica":
-        return Replica(self, name)
+    def replica(self, name: str, times: ControlTimes = TIMES) -> "Replica":
+        return Replica(self, name, times)
 
     async def let_pass(self, seconds: float, *replicas: "Replica") -> None:
         """Let time pass; agents that are not told to be silent go on sending."""
@@ -209,7 +214,7 @@ class SteeredCluster:
 class Replica:
     """One daemon's controller."""
 
-    def __init__(self, cluster: SteeredCluster, name: str) -> None:
+    def __init__(self, cluster: SteeredCluster, name: str, times: ControlTimes) -> None:
         def clock() -> datetime:
             return after(cluster.now_s)
 
@@ -226,7 +231,7 @@ class Replica:
             cluster.planned,
             replica=name,
             clock=clock,
-            times=TIMES,
+            times=times,
             steering=self.steering,
         )
 
