@@ -31,6 +31,7 @@ class MemoryJobStore(MemoryLedger):
         self.rollup_parts: dict[str, list[RollupPart]] = {}
         self.step_sums: dict[str, list[StepSums]] = {}  # by job
         self.job_read_count = 0
+        self.lease_round_count = 0  # how often leases were taken or renewed together
 
     def add_plan(self, plan: PlanRecord, *, request_id: str = "") -> PlanRecord:
         with self._lock:
@@ -109,6 +110,7 @@ class MemoryJobStore(MemoryLedger):
 
     def acquire_leases(self, names: Collection[str], owner: str, *, ttl_s: float) -> Set[str]:
         with self._lock:
+            self.lease_round_count += 1
             return {name for name in names if self.acquire_lease(name, owner, ttl_s=ttl_s)}
 
     def release_leases(self, names: Collection[str], owner: str) -> None:

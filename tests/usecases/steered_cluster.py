@@ -81,7 +81,8 @@ class CloudAccount:
     applied: list[str] = field(default_factory=list)
     given_back: list[str] = field(default_factory=list)
     failures_left: int = 0
-    hangs: bool = False  # the next apply comes back only when it is released
+    hangs: bool = False  # the next apply goes on only when it is released
+    begun: threading.Event = field(default_factory=threading.Event)
     released: threading.Event = field(default_factory=threading.Event)
 
     def write(self, job_id: str, variables: str) -> str:
@@ -94,14 +95,18 @@ class CloudAccount:
             raise TerraformError("half of it is there")
         self.given_back.append(job_id)
 
-    def apply(self, job_id: str, variables: str) -> None:
-        self.applied.append(variables)
+    def apply(self, job_id: str, variables: str, *, is_wanted: Callable[[], bool]) -> bool:
+        self.begun.set()
         if self.hangs:
             self.hangs = False
             self.released.wait(30)
+        if not is_wanted():
+            return False
+        self.applied.append(variables)
         if self.failures_left:
             self.failures_left -= 1
             raise TerraformError("half of it is there")
+        return True
 
 
 @dataclass
@@ -198,8 +203,8 @@ class SteeredCluster:
             ),
         )
 
-    def replica(self, name: str) -> "Replica":
-        return Replica(self, name)
+    def replica(self, name: str, times: ControlTimes = TIMES) -> "Replica":
+        return Replica(self, name, times)
 
     async def let_pass(self, seconds: float, *replicas: "Replica") -> None:
         """Let time pass; agents that are not told to be silent go on sending."""
@@ -218,7 +223,7 @@ class SteeredCluster:
 class Replica:
     """One daemon's controller."""
 
-    def __init__(self, cluster: SteeredCluster, name: str) -> None:
+    def __init__(self, cluster: SteeredCluster, name: str, times: ControlTimes) -> None:
         def clock() -> datetime:
             return after(cluster.now_s)
 
@@ -235,7 +240,7 @@ class Replica:
             cluster.planned,
             replica=name,
             clock=clock,
-            times=TIMES,
+            times=times,
             steering=self.steering,
         )
 

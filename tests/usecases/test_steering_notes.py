@@ -41,6 +41,7 @@ FULL = SteeringNotes(
         written_plan_id="p-0",
         started_plan_id="p-1",
         applied_plan_id="p-2",
+        failed_plan_id="p-1",
         failure_count=1,
         retry_unix_s=5.0,
         give_back_unix_s=6.0,

@@ -5,28 +5,30 @@ from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from spotwright.adapters.terraform.driver import Terraform
 from spotwright.adapters.terraform.fleet_folder import FleetFolder
 from spotwright.adapters.terraform.guards import is_made, refuse_foreign_root, refuse_other_fleet
 from spotwright.adapters.terraform.read_variables import read_wanted_fleet
+from spotwright.adapters.terraform.recovering import Recovery
 from spotwright.adapters.terraform.renting import apply_planned, keep_plan_id, stage
 from spotwright.cli.apply import AskedApply
 from spotwright.cli.apply_view import Renting, print_renting, renting_json
 from spotwright.cli.approval import ask_approval
 from spotwright.cli.fleet_text import rented_text
 from spotwright.cli.planning import infeasible_answer_json
-from spotwright.cli.recovering import refusing_unheld, take_in_unheld
+from spotwright.cli.rented import open_rented
 from spotwright.cli.terminal import note, print_json
 from spotwright.cli.terraform_run import open_terraform
-from spotwright.domain.errors import BadInputError, CredentialsError
+from spotwright.domain.errors import BadInputError
 from spotwright.domain.hardware import Cloud
 from spotwright.domain.questions import JobDocument, NoFleet, PlannedFleet
 from spotwright.domain.rental import WantedFleet
 from spotwright.usecases.planner_port import Planner
 from spotwright.usecases.rent_prices import catalog_prices
+
+_WAY_OUT = "use the folder and the state that they were rented with, or give the job another name"
 
 
 def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
@@ -39,7 +41,8 @@ def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
         if folder.is_root:
             terraform.init()
         last = read_wanted_fleet(folder.variables_file) if folder.variables_file.exists() else None
-        take_in_unheld(folder, terraform, last)
+        recovery = Recovery(folder, terraform, open_rented=open_rented, say=note)
+        recovery.take_in_unheld(last)
         with ThreadPoolExecutor(1) as beside:  # the two take about as long
             state = beside.submit(terraform.resources) if folder.is_root else None
             answer = _planned(planner, job, asked, last)
@@ -53,9 +56,9 @@ def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
         if kept:
             note(f"the same nodes as before: they stay tagged with plan {kept}")
         _prepare(folder, after, asked)
-        _init(terraform, after, is_new=not resources)
+        _init(terraform, recovery, after, is_new=not resources)
         note("Terraform looks at what there is ...")
-        with refusing_unheld(folder, terraform, last or after) if resources else nullcontext():
+        with recovery.refusing_unheld(last or after) if resources else nullcontext():
             planned = terraform.plan(work.plan_file, variables=work.variables_file)
         refuse_foreign_root(asked.folder, resources, after, planned.changes)
         pools = {p.pool for fleet in (before, after) if fleet is not None for p in fleet.pools}
@@ -124,30 +127,10 @@ def _prepare(folder: FleetFolder, fleet: WantedFleet, asked: AskedApply) -> None
         note(told)
 
 
-def _init(terraform: Terraform, fleet: WantedFleet, *, is_new: bool) -> None:
+def _init(terraform: Terraform, recovery: Recovery, fleet: WantedFleet, *, is_new: bool) -> None:
     """Initialise, and meanwhile ask AWS whether a new fleet is one that runs already."""
     with ThreadPoolExecutor(1) as beside:
-        running = beside.submit(_running_count, fleet) if is_new else None
+        asked = beside.submit(recovery.refuse_running, fleet, way_out=_WAY_OUT) if is_new else None
         terraform.init()
-        count = running.result() if running else 0
-    if count:
-        raise BadInputError(
-            f"{count} nodes of a fleet {fleet.name!r} run in {fleet.region} already, and not from "
-            "this folder: use the folder and the state that they were rented with, or give the job "
-            "another name"
-        )
-
-
-def _running_count(fleet: WantedFleet) -> int:
-    """Count what runs under the fleet's name, as far as the credentials of here may ask.
-
-    The folder's provider block may name others, with which Terraform goes on.
-    """
-    from spotwright.adapters.aws.rented_fleets import AwsRentedFleets  # noqa: PLC0415 boto3
-
-    try:
-        rented = AwsRentedFleets(fleet.region, clock=lambda: datetime.now(UTC))
-        return len(rented.granted(fleet.name).nodes)
-    except CredentialsError as error:
-        note(f"not known whether a fleet {fleet.name!r} runs already: {error}")
-        return 0
+        if asked is not None:
+            asked.result()

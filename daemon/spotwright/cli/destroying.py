@@ -4,9 +4,10 @@ from pathlib import Path
 
 from spotwright.adapters.terraform.fleet_folder import FleetFolder
 from spotwright.adapters.terraform.read_variables import read_wanted_fleet
+from spotwright.adapters.terraform.recovering import Recovery
 from spotwright.cli.apply_view import Renting, print_renting, renting_json
 from spotwright.cli.approval import ask_approval
-from spotwright.cli.recovering import check_all_is_given_up, take_in_for_destroy
+from spotwright.cli.rented import open_rented
 from spotwright.cli.sources import open_catalog
 from spotwright.cli.terminal import note, print_json
 from spotwright.cli.terraform_run import open_terraform
@@ -31,7 +32,8 @@ def destroy_fleet(
     with folder.working() as work:
         terraform = open_terraform(folder.path, program=program, config_file=folder.config_file)
         terraform.init()
-        take_in_for_destroy(folder, terraform, _told(folder))
+        recovery = Recovery(folder, terraform, open_rented=open_rented, say=note)
+        recovery.take_in_for_destroy(_told(folder))
         before = _rented(folder, has_state=bool(terraform.resources()))
         if before is None:
             note(f"nothing is rented from {path}")
@@ -50,7 +52,7 @@ def destroy_fleet(
         if not auto_approve:
             ask_approval("Give this up?")
         terraform.apply(work.plan_file)
-        check_all_is_given_up(folder, before)
+        recovery.check_all_is_given_up(before)
         folder.settle()
         folder.variables_file.unlink(missing_ok=True)
     if as_json:

@@ -4,8 +4,9 @@
     started   its apply was begun: kept before Terraform runs
     applied   its apply ended well
 
-A controller that finds an apply that was begun and did not end runs it again: Terraform changes
-nothing that is as it should be. One that failed is run again after a pause, longer each time.
+A controller that finds an apply that was begun and did not end runs it again, which rents nothing
+twice. One that failed is run again after a pause, longer each time; another plan does not wait for
+it, and takes the place of one that was begun and has not yet changed anything.
 """
 
 from dataclasses import replace
@@ -30,7 +31,8 @@ class Doing(StrEnum):
 
 def to_do(job: JobRun, carried: Carried, *, now: datetime) -> Doing:
     """Return what is to be done about the plan of a job."""
-    if job.state.has_ended or now.timestamp() < carried.retry_unix_s:
+    pauses = job.plan_id == carried.failed_plan_id and now.timestamp() < carried.retry_unix_s
+    if job.state.has_ended or pauses:
         return Doing.NOTHING
     if carried.give_back_unix_s is not None:
         is_due = now.timestamp() >= carried.give_back_unix_s and not carried.is_given_back
@@ -50,7 +52,7 @@ def written(carried: Carried, plan_id: str, path: str, now: datetime) -> tuple[C
         text=f"the variables of plan {plan_id} are in {path}",
         facts={"plan_id": plan_id, "path": path},
     )
-    return replace(carried, written_plan_id=plan_id, failure_count=0, retry_unix_s=0.0), event
+    return replace(_without_failures(carried), written_plan_id=plan_id), event
 
 
 def started(carried: Carried, plan_id: str, now: datetime) -> tuple[Carried, NewEvent]:
@@ -73,14 +75,19 @@ def applied(carried: Carried, plan_id: str, now: datetime) -> tuple[Carried, New
         text=f"the fleet of plan {plan_id} is asked for",
         facts={"plan_id": plan_id},
     )
-    done = replace(
-        carried,
-        written_plan_id=plan_id,
-        applied_plan_id=plan_id,
-        failure_count=0,
-        retry_unix_s=0.0,
+    done = _without_failures(carried)
+    return replace(done, written_plan_id=plan_id, applied_plan_id=plan_id), event
+
+
+def dropped(carried: Carried, plan_id: str, now: datetime) -> tuple[Carried, NewEvent]:
+    """Return what is remembered of an apply that another plan has overtaken, and the event."""
+    event = NewEvent(
+        time=now,
+        kind="apply-dropped",
+        text=f"plan {plan_id} is not applied: the job has another one by now",
+        facts={"plan_id": plan_id},
     )
-    return done, event
+    return carried, event
 
 
 def ending(carried: Carried, now: datetime) -> Carried:
@@ -98,14 +105,15 @@ def given_back(carried: Carried, now: datetime) -> tuple[Carried, NewEvent]:
         text="the budget is spent: all nodes are given back; the job goes on if it is started anew",
         facts={},
     )
-    return replace(carried, is_given_back=True, failure_count=0, retry_unix_s=0.0), event
+    return replace(_without_failures(carried), is_given_back=True), event
 
 
 def failed(
     carried: Carried, plan_id: str, problem: str, *, doing: Doing, now: datetime
 ) -> tuple[Carried, NewEvent]:
     """Return what is remembered after something failed, and the event."""
-    pause_s = min(_FIRST_PAUSE_S * 2**carried.failure_count, _LONGEST_PAUSE_S)
+    before = carried.failure_count if carried.failed_plan_id == plan_id else 0
+    pause_s = min(_FIRST_PAUSE_S * 2**before, _LONGEST_PAUSE_S)
     event = NewEvent(
         time=now,
         kind=f"{doing}-failed",
@@ -114,7 +122,12 @@ def failed(
     )
     tried = replace(
         carried,
-        failure_count=carried.failure_count + 1,
+        failed_plan_id=plan_id,
+        failure_count=before + 1,
         retry_unix_s=now.timestamp() + pause_s,
     )
     return tried, event
+
+
+def _without_failures(carried: Carried) -> Carried:
+    return replace(carried, failed_plan_id="", failure_count=0, retry_unix_s=0.0)

@@ -93,6 +93,11 @@ class JobControl:
         """The jobs that this replica controlled after the latest round."""
         return frozenset(self._memories)
 
+    @property
+    def is_carrying_out(self) -> bool:
+        """Tell whether the fleet of some job is being written or applied."""
+        return self._steering is not None and bool(self._steering.carried_jobs)
+
     def wake(self, job_id: str) -> None:
         """Look at a job at once: there is news of it. On the event loop."""
         self._woken.add(job_id)
@@ -105,11 +110,22 @@ class JobControl:
             pause_s = 0.0 if self._is_behind else self._times.period_s
             await self._pause(stopping, pause_s)
         if self._steering is not None:
-            await self._steering.stop()
+            await self._end_steering(self._steering)
         try:
             await asyncio.to_thread(self.release)
         except StoreUnavailableError as error:
             _log.warning("jobs could not be given back, their leases will run out: %s", error)
+
+    async def _end_steering(self, steering: JobSteering) -> None:
+        """Let applies end, and keep their jobs meanwhile: another replica would apply the same."""
+        ending = asyncio.create_task(steering.stop())
+        while not ending.done():
+            try:
+                await self.serially(partial(self._keep_only, steering.carried_jobs))
+            except StoreUnavailableError as error:
+                _log.warning("leases of jobs could not be renewed: %s", error)
+            await asyncio.wait({ending}, timeout=self._times.period_s)
+        await ending
 
     async def look(self) -> None:
         """Make a round, tell who watches, and begin what is due."""
@@ -212,6 +228,11 @@ class JobControl:
         self._store.release_leases([_lease(job_id) for job_id in job_ids], self._owner)
         for job_id in list(job_ids):
             del self._memories[job_id]
+
+    def _keep_only(self, job_ids: Set[str]) -> None:
+        """Give back all jobs but some, whose leases are renewed. Blocks."""
+        self._let_go(self._memories.keys() - job_ids)
+        self._renew()
 
     def _renew(self) -> None:
         kept = self._acquire(self._memories)

@@ -196,7 +196,7 @@ def _steered(
     )
     watched = watch_fleet(
         view,
-        notes.memory,
+        _since_asked(job, view, notes),
         goal=_goal(promise.first, facts),
         rules=rules,
         spot_pools=facts.spot_pools,
@@ -228,6 +228,13 @@ def _steered(
         savings=savings,
         due=_due(job, view, watched, kept, rules),
     )
+
+
+def _since_asked(job: JobRun, view: JobView, notes: SteeringNotes) -> SteeringMemory:
+    """Return what is remembered, where pools fall short only since they were asked for nodes."""
+    if job.course.steer is not Steer.APPLY or notes.carried.applied_plan_id == job.plan_id:
+        return notes.memory
+    return replace(notes.memory, short_since=dict.fromkeys(view.asked, view.time_s))
 
 
 def _due(

@@ -1,6 +1,6 @@
 """What renting needs from outside: the fleet that a cloud runs, and a shelf for certificates."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -21,6 +21,9 @@ class RentedFleets(Protocol):
 
     def spot_prices_usd_per_hour(self, pools: Collection[Pool]) -> Mapping[Pool, float]:
         """Return what spot nodes cost there now; a pool without a price is left out."""
+
+
+OpenRentedFleets = Callable[[str], RentedFleets]  # by the name of a region
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,6 +93,7 @@ class JobSteering:
         self._carrying: set[asyncio.Task[None]] = set()
         self._decisions = asyncio.Semaphore(_MOST_DECISIONS)
         self._applies = asyncio.Semaphore(_MOST_APPLIES)
+        self._is_stopping = False
 
     def keep_only(self, job_ids: Set[str]) -> None:
         """Forget jobs that others control by now."""
@@ -171,8 +172,14 @@ class JobSteering:
                     self._carry(job_id, known, known.doing, keeper, changed), self._carrying
                 )
 
+    @property
+    def carried_jobs(self) -> frozenset[str]:
+        """The jobs whose plans are being carried out."""
+        return frozenset(job_id for job_id, known in self._jobs.items() if known.carrying)
+
     async def stop(self) -> None:
-        """End decisions; an apply that runs is waited for."""
+        """End decisions; an apply that runs is waited for, and none is begun."""
+        self._is_stopping = True
         for task in self._deciding:
             task.cancel()
         await self.wait()
@@ -301,7 +308,8 @@ class JobSteering:
     ) -> None:
         try:
             async with self._applies:
-                await self._carried(job_id, known, doing, keeper, changed)
+                if not self._is_stopping:
+                    await self._carried(job_id, known, doing, keeper, changed)
         except Exception:  # of one job; it is tried again with the next look
             _log.exception("job %s: its fleet could not be carried out", job_id)
         finally:
@@ -333,8 +341,11 @@ class JobSteering:
             plan = await asyncio.to_thread(self._plans.plan, plan_id)
             variables = await self._decider.variables(plan)
             if doing is Doing.APPLY:
-                await asyncio.to_thread(self._fleets.apply, job_id, variables)
-                await note.noted(lambda carried, now: carry_out.applied(carried, plan_id, now))
+                done = await asyncio.to_thread(
+                    self._fleets.apply, job_id, variables, is_wanted=note.asks_for(plan_id)
+                )
+                step = carry_out.applied if done else carry_out.dropped
+                await note.noted(lambda carried, now: step(carried, plan_id, now))
             else:
                 path = await asyncio.to_thread(self._fleets.write, job_id, variables)
                 await note.noted(
@@ -383,6 +394,11 @@ class _Noting:
 
         await self._keeper.serially(look)
         return found[0] if found else None
+
+    def asks_for(self, plan_id: str) -> Callable[[], bool]:
+        """Return what tells another thread whether the job is this replica's and has that plan."""
+        loop = asyncio.get_running_loop()
+        return lambda: asyncio.run_coroutine_threadsafe(self.plan_id(), loop).result() == plan_id
 
     async def noted(self, step: Callable[[Carried, datetime], tuple[Carried, NewEvent]]) -> bool:
         """Keep a step and its event; False: the job is not this replica's any more."""

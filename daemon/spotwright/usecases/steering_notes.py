@@ -24,7 +24,8 @@ class Carried:
     written_plan_id: str = ""  # whose variables are on disk
     started_plan_id: str = ""  # whose apply was begun
     applied_plan_id: str = ""  # whose apply ended well
-    failure_count: int = 0  # of this plan, one after the other
+    failed_plan_id: str = ""  # whose last try failed
+    failure_count: int = 0  # of that plan, one after the other
     retry_unix_s: float = 0.0  # not before
     give_back_unix_s: float | None = None  # when all is given back: the budget is spent
     is_given_back: bool = False

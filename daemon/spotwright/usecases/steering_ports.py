@@ -37,11 +37,19 @@ class Fleets(Protocol):
             SpotwrightError: it cannot be written.
         """
 
-    def apply(self, job_id: str, variables: str) -> None:
-        """Rent what the variables say; to do so again changes nothing.
+    def apply(self, job_id: str, variables: str, *, is_wanted: Callable[[], bool]) -> bool:
+        """Rent what the variables say; to do so again, also after a kill, rents nothing twice.
+
+        Args:
+            job_id: whose fleet it is.
+            variables: what it is to be.
+            is_wanted: asked right before anything is rented or given up.
+
+        Returns:
+            Whether it was done; False: it was not wanted any more.
 
         Raises:
-            SpotwrightError: it failed, perhaps half-way.
+            SpotwrightError: it failed, perhaps half-way, or it might rent what runs already.
         """
 
     def give_back(self, job_id: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 _log = logging.getLogger(__name__)
 
 _HEALTH_PERIOD_S = 1.0
+_BUSY_PERIOD_S = 5.0
 Work = Coroutine[Any, Any, None]
 
 
@@ -53,6 +54,21 @@ async def tell_health(
         if is_failing() != failing:
             failing = not failing
             await tell(not failing)
+
+
+async def tell_busy(
+    is_busy: Callable[[], bool],
+    tell: Callable[[], None],
+    *,
+    stopping: asyncio.Event,
+    period_s: float = _BUSY_PERIOD_S,
+) -> None:
+    """Tell again and again, once a daemon stops, that something has yet to end."""
+    await stopping.wait()
+    while True:
+        if is_busy():
+            tell()
+        await asyncio.sleep(period_s)
 
 
 def _log_failure(task: "asyncio.Task[None]") -> None:

@@ -38,6 +38,7 @@ from spotwright.adapters.webhook.posting import Webhook
 from spotwright.cli.daemon.history import HistoryWriting
 from spotwright.cli.daemon.housekeeping import Housekeeping
 from spotwright.cli.daemon.metric_sources import agent_figures, certificate_days_left, job_counts
+from spotwright.cli.rented import open_rented
 from spotwright.cli.serve import Served
 from spotwright.usecases.control_jobs import JobControl
 from spotwright.usecases.keep_house import GoOn, HouseReport, HouseRules, keep_house
@@ -142,7 +143,7 @@ def _outlets(
         webhook = Webhook(asked.webhook_url)
         ends.push_async_callback(asyncio.to_thread, webhook.close)
     if asked.fleets_dir is not None:
-        fleets = JobFleets(asked.fleets_dir, environment=os.environ)
+        fleets = JobFleets(asked.fleets_dir, environment=os.environ, open_rented=open_rented)
 
     def queued() -> None:
         loop.call_soon_threadsafe(telemetry.ingest.command_waits)

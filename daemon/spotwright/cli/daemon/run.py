@@ -1,8 +1,8 @@
 """The life of a daemon: started in order, ended in reverse, on SIGTERM or Ctrl-C.
 
 The end: NOT_SERVING; agents are told to come back later, and what they sent is committed and
-acknowledged; jobs and housekeeping are given back; no new calls, those that run get 5 s; planning
-processes end; the store is closed last.
+acknowledged; jobs and housekeeping are given back, a job whose fleet is being applied when that has
+ended; no new calls, those that run get 5 s; planning processes end; the store is closed last.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from spotwright.adapters.grpc.server import TELEMETRY
 from spotwright.adapters.store.sql_store import open_store
-from spotwright.cli.daemon.background import background, tell_health
+from spotwright.cli.daemon.background import background, tell_busy, tell_health
 from spotwright.cli.daemon.parts import Parts, build_parts
 from spotwright.cli.daemon.service_notify import ServiceNotify
 from spotwright.cli.serve import Served
@@ -92,7 +92,8 @@ def _tell_ready(asked: Served, parts: Parts, notify: ServiceNotify, port: int) -
 def _beside_the_calls(
     parts: Parts, notify: ServiceNotify, stopping: asyncio.Event
 ) -> AbstractAsyncContextManager[None]:
-    endless = [parts.loop_lag.watch(), _tell_health(parts, stopping)]
+    busy = tell_busy(lambda: parts.control.is_carrying_out, notify.needs_time, stopping=stopping)
+    endless = [parts.loop_lag.watch(), _tell_health(parts, stopping), busy]
     if notify.watchdog_s is not None:
         endless.append(_feed_watchdog(notify, notify.watchdog_s / 3))
     orderly = [parts.control.run(stopping), parts.housekeeping.run(stopping)]

@@ -3,6 +3,8 @@
 import os
 import socket
 
+_MORE_S = 30  # until it has to be asked for again
+
 
 class ServiceNotify:
     """Tells the service manager how the daemon is; does nothing where there is none."""
@@ -27,6 +29,10 @@ class ServiceNotify:
     def stopping(self) -> None:
         """Tell that the daemon ends in good order."""
         self._send("STOPPING=1")
+
+    def needs_time(self) -> None:
+        """Ask not to be killed for a while, though stopping takes long."""
+        self._send(f"EXTEND_TIMEOUT_USEC={_MORE_S * 1_000_000}")
 
     def _send(self, message: str) -> None:
         if not self._address:
