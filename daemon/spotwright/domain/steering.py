@@ -121,3 +121,4 @@ class Steering:
     usd_per_hour: float = 0.0
     finish_s: float | None = None  # expected, since training began; None: cannot be told
     cost_usd: float | None = None  # expected for the whole job, with what is spent
+    stands_in: bool = False  # on-demand workers among them make up for spot nodes

@@ -24,10 +24,11 @@ from spotwright.usecases.advise_checkpoints import (
     newly_leaving,
 )
 from spotwright.usecases.forecast_job import PaceMeter, forecast_job, spent
+from spotwright.usecases.steering_memory import SteeringMemory
 from spotwright.usecases.steering_notes import SteeringNotes
 from spotwright.usecases.steering_rules import SteeringRules
 from spotwright.usecases.view_job import Seen, usd_per_hour, view_job
-from spotwright.usecases.watch_fleet import SteeringMemory, Watched, is_too_early, watch_fleet
+from spotwright.usecases.watch_fleet import Watched, is_too_early, watch_fleet
 
 _KEEP_S = 60.0  # between two writes of what goes on by itself
 # Notices and the start are in the log already; that time has passed is no news.

@@ -11,8 +11,8 @@ from spotwright.domain.steering import Move
 from spotwright.domain.steering_question import SteeringAnswer
 from spotwright.domain.units import format_duration, format_usd
 from spotwright.usecases.look_at_fleet import Due
+from spotwright.usecases.steering_memory import decided
 from spotwright.usecases.steering_notes import SteeringNotes
-from spotwright.usecases.watch_fleet import decided
 
 
 class Settled(NamedTuple):

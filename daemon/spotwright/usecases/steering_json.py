@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from spotwright.domain.offer import Pool
 from spotwright.domain.steering import JobNow, Move, NodeState, Steering, Trigger, Weather
 from spotwright.domain.steering_question import JobFacts
-from spotwright.usecases.watch_fleet import SteeringMemory
+from spotwright.usecases.steering_memory import SteeringMemory
 
 T = TypeVar("T")
 
@@ -33,6 +33,8 @@ def memory_document(memory: SteeringMemory) -> dict[str, Any]:
         "goal_per_hour": memory.goal_per_hour,
         "usd_per_hour": memory.usd_per_hour,
         "prices": _by_name(memory.prices),
+        "pace_factor": memory.pace_factor,
+        "stands_in": memory.stands_in,
     }
 
 
@@ -59,6 +61,8 @@ def memory_of(values: Mapping[str, Any]) -> SteeringMemory:
         goal_per_hour=values["goal_per_hour"],
         usd_per_hour=values["usd_per_hour"],
         prices=_by_pool(values["prices"], float),
+        pace_factor=values["pace_factor"],
+        stands_in=values["stands_in"],
     )
 
 
@@ -115,7 +119,10 @@ def steering_of(values: Mapping[str, Any]) -> Steering:
     return Steering(**{**values, **known})
 
 
-_STEERING_FIGURES = ("reason", "goal_per_hour", "usd_per_hour", "finish_s", "cost_usd")
+_STEERING_FIGURES = (
+    *("reason", "goal_per_hour", "usd_per_hour", "finish_s", "cost_usd"),
+    "stands_in",
+)
 
 
 def facts_document(facts: JobFacts) -> dict[str, Any]:

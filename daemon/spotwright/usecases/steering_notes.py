@@ -14,7 +14,7 @@ from spotwright.usecases.steering_json import (
     memory_of,
     text_of,
 )
-from spotwright.usecases.watch_fleet import SteeringMemory
+from spotwright.usecases.steering_memory import SteeringMemory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
