@@ -1,5 +1,6 @@
 """What comes while a decision is made, or cannot be kept at once, is not lost."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -7,8 +8,11 @@ import pytest
 
 from spotwright.domain.errors import StoreUnavailableError
 from spotwright.domain.job_run import JobRun, NewEvent
+from spotwright.domain.steering import NodeState
+from spotwright.usecases.control_jobs import ControlTimes, JobControl
 from spotwright.usecases.known_job import Change
 from spotwright.usecases.steering_notes import notes_of
+from tests.usecases.example_job_run import after
 from tests.usecases.steered_cluster import JOB, SteeredCluster
 from tests.usecases.steered_story import folder, lose_one, play
 
@@ -19,7 +23,8 @@ Changed = tuple[JobRun, Sequence[NewEvent]]
 
 def commit_fails_once(cluster: SteeredCluster, fails: Callable[[Changed], bool]) -> list[Changed]:
     """Have the store fail at the first commit of a kind; return what it did not keep."""
-    change_job, lost = cluster.store.change_job, []
+    change_job = cluster.store.change_job
+    lost: list[Changed] = []
 
     def failing(job_id: str, change: Change, **how: object) -> JobRun:
         def committed(job: JobRun) -> Changed:
@@ -31,7 +36,7 @@ def commit_fails_once(cluster: SteeredCluster, fails: Callable[[Changed], bool])
 
         return change_job(job_id, committed, **how)  # type: ignore[arg-type]
 
-    cluster.store.change_job = failing  # type: ignore[method-assign, assignment]
+    cluster.store.change_job = failing  # type: ignore[method-assign]
     return lost
 
 
@@ -68,28 +73,47 @@ def test_what_came_during_a_decision_is_looked_at_without_waiting_for_the_next_r
     folder: Path,
 ) -> None:
     async def two_notices(cluster: SteeredCluster) -> None:
-        replica, woken = cluster.replica("a"), []
-        replica.control.wake = woken.append  # type: ignore[method-assign]
-        await cluster.let_pass(60, replica)
-        replica.decider.held.clear()
-        for agent_id in ("agent-0", "agent-1"):
-            cluster.notice(agent_id)
-            await cluster.let_pass(5, replica)
-        assert woken == []
-        replica.decider.held.set()
+        replica, stopping = cluster.replica("a"), asyncio.Event()
+        asked, seldom = replica.decider.asked, ControlTimes(period_s=1000.0)
+        control = JobControl(
+            cluster.store,
+            cluster.planned,
+            replica="a",
+            clock=lambda: after(0),
+            times=seldom,
+            steering=replica.steering,
+        )
+        running = asyncio.create_task(control.run(stopping))
+        await until(lambda: len(asked) == 1)
         await replica.steering.wait()
-        assert woken == [JOB]
+        replica.decider.held.clear()
+        for number in range(2):
+            cluster.notice(f"agent-{number}")
+            control.wake(JOB)
+            await until(lambda: leaving_count(cluster.store.job(JOB)) > number)  # noqa: B023
+        assert len(asked) == 2
+        replica.decider.held.set()
+        await until(lambda: len(asked) == 3)
+        stopping.set()
+        await running
 
     play(SteeredCluster(folder), two_notices)
 
 
-def test_a_notice_that_could_not_be_kept_is_seen_again_and_training_saves(folder: Path) -> None:
-    def sees_it(changed: Changed) -> bool:
-        nodes = notes_of(changed[0].course.notes).memory.nodes.values()
-        return any(state == "leaving" for _, state in nodes)
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait for something; the test has a time limit."""
+    while not is_so():
+        await asyncio.sleep(0.01)
 
+
+def leaving_count(job: JobRun) -> int:
+    nodes = notes_of(job.course.notes).memory.nodes.values()
+    return sum(state is NodeState.LEAVING for _, state in nodes)
+
+
+def test_a_notice_that_could_not_be_kept_is_seen_again_and_training_saves(folder: Path) -> None:
     async def failing(cluster: SteeredCluster) -> None:
-        lost = commit_fails_once(cluster, sees_it)
+        lost = commit_fails_once(cluster, lambda changed: leaving_count(changed[0]) == 1)
         await lose_one(cluster)
         assert lost
 
