@@ -24,7 +24,7 @@ def test_half_a_minute_of_all_ledgers_by_number_of_jobs(
     benchmark: BenchmarkFixture, tmp_path: Path, job_count: int
 ) -> None:
     jobs = [job_run(f"job-{i:04}", state=JobState.RUNNING) for i in range(job_count)]
-    planned, now = planned_fleet(), [after(0)]
+    prices, now = planned_fleet().prices_usd_per_hour, [after(0)]
     with closing(open_store(f"sqlite:///{tmp_path}/ledger.db")) as store:
         keeper = LedgerKeeper(store)
 
@@ -34,7 +34,7 @@ def test_half_a_minute_of_all_ledgers_by_number_of_jobs(
                 now[0] += timedelta(seconds=5)
                 agents = [_seen(i, now[0]) for i in range(NODES)]
                 for job in jobs:
-                    keeper.look(job, planned, agents, now=now[0])
+                    keeper.look(job, agents, prices=prices, now=now[0])
                 keeper.write()
 
         benchmark(half_a_minute)

@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from benchmarks.control.table import Row, print_rows
-
+from benchmarks.table import Row, print_rows
 from spotwright.profiler.devices import HOST
 from spotwright.profiler.find import find_subject
 from spotwright.profiler.training import Trainee

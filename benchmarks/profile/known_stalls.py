@@ -4,9 +4,9 @@ import time
 from typing import Any
 
 import torch
-from benchmarks.control.table import Row, print_rows
 from torch import Tensor, nn
 
+from benchmarks.table import Row, print_rows
 from spotwright.profiler.devices import HOST
 from spotwright.profiler.loading import measure_input
 from spotwright.profiler.step_times import measure_step_times

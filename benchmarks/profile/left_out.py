@@ -8,8 +8,7 @@ batch that was seen, scaled in proportion.
 import time
 from collections.abc import Sequence
 
-from benchmarks.control.table import Row, print_rows, print_table
-
+from benchmarks.table import Row, print_rows, print_table
 from spotwright.perfmodel.laws.affine_law import fit_affine
 from spotwright.profiler.devices import HOST
 from spotwright.profiler.find import find_subject

@@ -17,8 +17,17 @@ from spotwright.adapters.grpc.messages.steering import (
     reply_text,
 )
 from spotwright.adapters.jobfile.read import parse_job
-from spotwright.domain.errors import TerraformError
-from spotwright.domain.job_run import Event, JobCourse, JobState, PlanRecord, Progress, Steer
+from spotwright.domain.errors import StoreUnavailableError, TerraformError
+from spotwright.domain.job_run import (
+    Event,
+    JobCourse,
+    JobRun,
+    JobState,
+    NewEvent,
+    PlanRecord,
+    Progress,
+    Steer,
+)
 from spotwright.domain.offer import Pool
 from spotwright.domain.questions import JobDocument
 from spotwright.domain.steering import JobNow
@@ -55,6 +64,9 @@ class DirectDecider:
         self.held.set()
         self.asked: list[SteeringQuestion] = []
         self.dearer = 1.0  # than the catalog was when the plan was made
+        self.priced: list[datetime] = []  # when prices were asked for
+        self.prices_held = asyncio.Event()
+        self.prices_held.set()
 
     async def decide(self, question: SteeringQuestion) -> SteeringAnswer:
         self.asked.append(question)
@@ -66,6 +78,8 @@ class DirectDecider:
         return answer_of(reply_text(found), question.job, now=self._clock())
 
     async def prices(self, job: JobDocument) -> dict[Pool, float]:
+        self.priced.append(self._clock())
+        await self.prices_held.wait()
         spec = parse_job(job.text, path="job.yaml").of_model(None)
         own = Replanner(spec, self._source, now=self._clock()).prices_usd_per_hour
         return {pool: self.dearer * usd for pool, usd in own.items()}
@@ -80,13 +94,14 @@ class CloudAccount:
 
     applied: list[str] = field(default_factory=list)
     given_back: list[str] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
     failures_left: int = 0
     hangs: bool = False  # the next apply goes on only when it is released
     begun: threading.Event = field(default_factory=threading.Event)
     released: threading.Event = field(default_factory=threading.Event)
 
     def write(self, job_id: str, variables: str) -> str:
-        self.applied.append(variables)
+        self.written.append(variables)
         return f"/fleets/{job_id}"
 
     def give_back(self, job_id: str) -> None:
@@ -111,15 +126,23 @@ class CloudAccount:
 
 @dataclass
 class Told:
-    """What training was told."""
+    """What training was told, and whoever else listens."""
 
     saved: list[tuple[tuple[str, ...], float | None]] = field(default_factory=list)
     intervals_s: list[float] = field(default_factory=list)
     advised: list[tuple[str, ...]] = field(default_factory=list)  # of an interval
+    failures_left: int = 0  # of a store that queues it
+    posted: list[NewEvent] = field(default_factory=list)
+
+    def post(self, _: str, event: NewEvent) -> None:
+        self.posted.append(event)
 
     def checkpoint(
         self, agent_ids: Collection[str], *, interval_s: float | None, seconds_left: float | None
     ) -> None:
+        if self.failures_left:
+            self.failures_left -= 1
+            raise StoreUnavailableError("no command can be queued")
         if interval_s is not None:
             self.intervals_s.append(interval_s)
             self.advised.append(tuple(agent_ids))
@@ -131,25 +154,38 @@ class SteeredCluster:
     """One job on spot nodes, steered by as many replicas as a test starts."""
 
     def __init__(
-        self, folder: Path, *, steer: Steer = Steer.APPLY, source: OfferSource | None = None
+        self,
+        folder: Path,
+        *,
+        steer: Steer = Steer.APPLY,
+        source: OfferSource | None = None,
+        goal: str = "",
     ) -> None:
         self.now_s = 0.0
         self.source = source or catalog()
         self.store = MemoryJobStore(clock_s=lambda: self.now_s)
         self.cloud, self.told = CloudAccount(), Told()
         self.document = job_document(folder)
+        if goal:  # one more line of it
+            text = self.document.text.replace("\ngoal:\n", f"\ngoal:\n  {goal}\n")
+            self.document = JobDocument(text=text)
         self.planned = PlannedRuns(self.store, read_planned_run)
         self.steps = self._keep_plan()
+        self.steer = steer
+        self.pool = next(iter(self.planned.of("plan-1").workers))
+        self.add_job(JOB, "agent")
+
+    def add_job(self, job_id: str, agents: str) -> None:
+        """Run another job on the same plan, with agents of its own."""
         run = replace(
-            job_run(JOB, state=JobState.RUNNING),
+            job_run(job_id, state=JobState.RUNNING),
             progress=Progress(steps=0.0),
             progress_fraction=0.0,
-            course=JobCourse(steer=steer, is_told=True),
+            course=JobCourse(steer=self.steer, is_told=True),
         )
         self.store.add_job(run, [])
-        self.pool = next(iter(self.planned.of("plan-1").workers))
         for number in range(sum(self.planned.of("plan-1").workers.values())):
-            self.add_agent(f"agent-{number}")
+            self.add_agent(f"{agents}-{number}", job_id=job_id)
 
     def _keep_plan(self) -> float:
         """Keep a plan of three spot nodes; return its steps."""
@@ -173,12 +209,14 @@ class SteeredCluster:
         self.store.add_plan(record)
         return found.planned.plan.prediction.steps_to_goal
 
-    def add_agent(self, agent_id: str, *, instance_id: str = "", pool: Pool | None = None) -> None:
+    def add_agent(
+        self, agent_id: str, *, instance_id: str = "", pool: Pool | None = None, job_id: str = JOB
+    ) -> None:
         where = pool or self.pool
         facts = AgentFacts(
             agent_id=agent_id,
             boot_id="boot",
-            job_id=JOB,
+            job_id=job_id,
             instance_id=instance_id or f"i-{agent_id}",
             instance_type=where.instance_type,
             zone=where.zone,
@@ -202,6 +240,15 @@ class SteeredCluster:
                 detail="",
             ),
         )
+
+    def not_begun(self) -> None:
+        """Have training not make its first step."""
+        course = self.store.job(JOB).course
+
+        def change(job: JobRun) -> tuple[JobRun, list[NewEvent]]:
+            return replace(job_run(JOB), course=course, controller=job.controller), []
+
+        self.store.change_job(JOB, change)
 
     def replica(self, name: str, times: ControlTimes = TIMES) -> "Replica":
         return Replica(self, name, times)
@@ -233,7 +280,7 @@ class Replica:
             cluster.planned,
             self.decider,
             clock=clock,
-            outlets=Outlets(fleets=cluster.cloud, advice=cluster.told),
+            outlets=Outlets(fleets=cluster.cloud, advice=cluster.told, tell=cluster.told.post),
         )
         self.control = JobControl(
             cluster.store,

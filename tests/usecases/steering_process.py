@@ -8,7 +8,7 @@ FOLDER/REPLICA-decides or FOLDER/REPLICA-applies.
 import asyncio
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -50,10 +50,14 @@ class Told:
     def write(self, job_id: str, variables: str) -> str:
         raise AssertionError("the job has its fleets applied")
 
-    def apply(self, job_id: str, variables: str) -> None:
+    def give_back(self, job_id: str) -> None:
+        raise AssertionError("the job has no budget that could be spent")
+
+    def apply(self, job_id: str, variables: str, *, is_wanted: Callable[[], bool]) -> bool:
         self.line("applies", variables.rpartition(" ")[2])
         while self.is_held_up("applies"):
             time.sleep(0.02)
+        return is_wanted()
 
 
 class SlowDecider(DirectDecider):

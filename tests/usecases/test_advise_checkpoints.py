@@ -15,7 +15,7 @@ from spotwright.usecases.advise_checkpoints import (
 from spotwright.usecases.view_job import Host
 from tests.usecases.example_job_run import agent_record
 from tests.usecases.steered_cluster import SteeredCluster
-from tests.usecases.test_steer_jobs import play
+from tests.usecases.steered_story import play
 
 POOL = Pool("g5.xlarge", "use1-az1", Market.SPOT)
 STAYS, LEAVES, HINTED = NodeState.TRAINING, NodeState.LEAVING, NodeState.HINTED

@@ -1,10 +1,7 @@
 """What becomes of a job whose nodes are taken away, and of the daemons that steer it."""
 
-import asyncio
-from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,26 +14,9 @@ from tests.usecases.cloud_notice import heard
 from tests.usecases.example_job import snapshot
 from tests.usecases.example_job_run import after
 from tests.usecases.steered_cluster import DEADLINE_S, JOB, SteeredCluster
+from tests.usecases.steered_story import folder, lose_one, play
 
-Play = Callable[[SteeredCluster], Coroutine[Any, Any, None]]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("steered")
-
-
-def play(cluster: SteeredCluster, story: Play) -> SteeredCluster:
-    asyncio.run(story(cluster))
-    return cluster
-
-
-async def lose_one(cluster: SteeredCluster) -> None:
-    """Have a node noticed after a minute."""
-    replica = cluster.replica("a")
-    await cluster.let_pass(60, replica)
-    cluster.notice("agent-0")
-    await cluster.let_pass(10, replica)
+__all__ = ["folder"]  # a fixture, used by its name
 
 
 def test_a_job_that_loses_a_node_goes_on_with_another_fleet_and_its_promise(folder: Path) -> None:
@@ -322,7 +302,17 @@ def test_a_job_that_is_only_announced_is_not_carried_out(folder: Path) -> None:
     cluster = play(SteeredCluster(folder, steer=Steer.ANNOUNCE), lose_one)
 
     assert len(cluster.events("replanned")) == 1
-    assert cluster.cloud.applied == []
+    assert cluster.cloud.applied == cluster.cloud.written == []
+
+
+def test_a_job_whose_fleet_is_only_written_is_written_anew_with_each_plan(folder: Path) -> None:
+    cluster = play(SteeredCluster(folder, steer=Steer.WRITE), lose_one)
+
+    plans = ["plan-1", cluster.store.job(JOB).plan_id]
+    assert plans[1] != "plan-1"
+    assert cluster.cloud.written == [f"variables of {plan_id}" for plan_id in plans]
+    assert [event.facts["plan_id"] for event in cluster.events("fleet-written")] == plans
+    assert not cluster.cloud.applied
 
 
 def test_a_job_that_is_not_steered_is_forecast_and_left_alone(folder: Path) -> None:
@@ -343,7 +333,9 @@ def test_limits_of_the_job_hold_for_every_fleet_that_is_decided(folder: Path) ->
 
     cluster = play(SteeredCluster(folder), losing)
 
-    for event in cluster.events("replanned"):
+    events = cluster.events("replanned")
+    assert events
+    for event in events:
         workers = cluster.planned.of(event.facts["plan_id"]).workers
         assert 0 < sum(workers.values()) <= 8
         assert {pool.zone for pool in workers} == {"use1-az6"}

@@ -6,8 +6,8 @@ from typing import Any
 from spotwright.domain.offer import Market, Pool
 from spotwright.domain.steering import Move, NodeState, Trigger, Weather
 from spotwright.domain.steering_question import JobFacts
-from spotwright.usecases.steering_notes import Carried, SteeringNotes, notes_of, notes_text
-from spotwright.usecases.watch_fleet import SteeringMemory
+from spotwright.usecases.steering_memory import SteeringMemory
+from spotwright.usecases.steering_notes import Asked, Carried, SteeringNotes, notes_of, notes_text
 
 POOL = Pool("g5.xlarge", "use1-az4", Market.SPOT)
 FULL = SteeringNotes(
@@ -28,13 +28,15 @@ FULL = SteeringNotes(
         goal_per_hour=0.1,
         usd_per_hour=2.0,
         prices={POOL: 0.4},
-        pace_factor=0.7,
+        pace_factor=0.8,
+        stands_in=True,
     ),
     facts=JobFacts(
         spot_pools=frozenset({POOL}), budget_usd=9.0, checkpoint_s=2.0, stops_as_one=True
     ),
-    pending=(Trigger.NODE_LOST,),
-    forced=True,
+    looks=7,
+    since_unix_s=1.7e9,
+    pending={Trigger.NODE_LOST: Asked(6, True), Trigger.DRIFT: Asked(7, False)},
     leaving_until={"i-1": 1.8e9},
     interval_s=600.0,
     carried=Carried(

@@ -6,13 +6,8 @@ import pytest
 
 from spotwright.domain.job import Goal, Target, TargetKind
 from spotwright.domain.steering import JobView, Move, NodeState, NodeView, Steering, Trigger
-from spotwright.usecases.watch_fleet import (
-    SteeringMemory,
-    Watched,
-    decided,
-    is_too_early,
-    watch_fleet,
-)
+from spotwright.usecases.steering_memory import SteeringMemory, counted_from_later, decided
+from spotwright.usecases.watch_fleet import Watched, is_too_early, watch_fleet
 from tests.usecases.steered_job import (
     HOUR,
     ON_DEMAND,
@@ -265,9 +260,43 @@ def test_what_nothing_forces_waits_for_a_quarter_of_an_hour_after_a_change() -> 
     assert not is_too_early(lost, RULES)
 
 
-def test_a_job_on_makeshift_nodes_is_always_looked_at_in_earnest() -> None:
-    on_demand = view([*nodes(2), *nodes(2, ON_DEMAND)], time_s=60.0, asked={SPOT: 2, ON_DEMAND: 2})
-    assert looked(on_demand, running()).forced
+MIXED = view([*nodes(2), *nodes(2, ON_DEMAND)], time_s=60.0, asked={SPOT: 2, ON_DEMAND: 2})
+
+
+def keeps(seen: JobView, memory: SteeringMemory, **changes: Any) -> SteeringMemory:
+    """Return the memory after a decision for what is there."""
+    workers = {SPOT: 2, ON_DEMAND: 2}
+    decision = Steering(move=Move.KEEP, workers=workers, servers={}, reason="", holds_s=1e9)
+    return decided(memory, replace(decision, **changes), seen)
+
+
+def test_nodes_that_stand_in_for_others_are_always_looked_at_in_earnest() -> None:
+    only_spot = view(nodes(4), time_s=50.0)
+    memory = keeps(only_spot, running(), move=Move.CHANGE, stands_in=True)
+    assert looked(MIXED, memory).forced
+    again = keeps(MIXED, memory, stands_in=True)
+    assert looked(MIXED, again).forced
+
+
+@pytest.mark.parametrize("stands_in", [False, True])  # of the plan, whatever spot would be
+def test_on_demand_nodes_of_the_plan_are_changed_only_where_that_pays(stands_in: bool) -> None:
+    moved = replace(MIXED, prices_usd_per_hour={SPOT: 0.5})
+    memory = keeps(MIXED, replace(running(), change_s=0.0), stands_in=stands_in)
+    found = looked(moved, replace(memory, prices={SPOT: 0.3}))
+    assert found.triggers == (Trigger.PRICE_CHANGE,)
+    assert not found.forced
+    assert is_too_early(found, RULES)
+
+
+def test_time_that_is_counted_from_later_changes_nothing_that_lies_ahead() -> None:
+    lost = looked(view(nodes(3), time_s=600.0, asked={SPOT: 6}), running()).memory
+    later = counted_from_later(replace(lost, change_s=500.0, check_s=900.0), 600.0)
+    assert later.time_s == 0.0
+    assert later.cooling == {SPOT: 600.0}
+    assert later.failures == {SPOT: (1, 0.0)}
+    assert later.short_since == {SPOT: 0.0}
+    assert (later.change_s, later.check_s) == (-100.0, 300.0)
+    assert counted_from_later(later, -600.0).cooling == lost.cooling
 
 
 def test_losses_and_returns_of_all_capacity_are_counted() -> None:

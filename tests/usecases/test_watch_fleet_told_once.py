@@ -5,8 +5,9 @@ import pytest
 from spotwright.domain.job import Goal, Target, TargetKind
 from spotwright.domain.offer import Market, Pool
 from spotwright.domain.steering import JobView, Trigger
+from spotwright.usecases.steering_memory import SteeringMemory
 from spotwright.usecases.steering_rules import SteeringRules
-from spotwright.usecases.watch_fleet import SteeringMemory, watch_fleet
+from spotwright.usecases.watch_fleet import watch_fleet
 
 POOL = Pool("g5.xlarge", "use1-az4", Market.SPOT)
 GOAL = Goal(target=Target(kind=TargetKind.STEPS, value=100))

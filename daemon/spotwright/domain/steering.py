@@ -124,3 +124,4 @@ class Steering:
     finish_s: float | None = None  # expected, since training began; None: cannot be told
     cost_usd: float | None = None  # expected for the whole job, with what is spent
     gives_back: bool = False  # the budget is spent: nothing is wanted any more
+    stands_in: bool = False  # on-demand workers among them make up for spot nodes

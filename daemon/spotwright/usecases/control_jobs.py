@@ -28,9 +28,10 @@ from spotwright.usecases.follow_terms import follow_terms
 from spotwright.usecases.job_memory import remembered
 from spotwright.usecases.job_ports import ControlStore
 from spotwright.usecases.keep_ledger import LedgerKeeper
+from spotwright.usecases.known_job import Change
 from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.usecases.report_progress import advanced, progress_events
-from spotwright.usecases.steer_jobs import Change, JobSteering
+from spotwright.usecases.steer_jobs import JobSteering
 from spotwright.usecases.store_ports import Lease, PageStart
 from spotwright.usecases.watch_terms import TermWatch
 
@@ -358,13 +359,14 @@ class JobControl:
         """Look at a job's fleet, too; keep what has to be kept."""
         looked = steering.look(job, agents, now=now)
         events = [*events, *looked.events]
-        if not looked.keep:
-            return self._log_events(job.job_id, events)
-        course = replace(looked.course, notes=steering.course_text(job.job_id))
-        kept = self.change_mine(job.job_id, lambda job: (replace(job, course=course), events))
-        if kept is not None:
-            steering.kept(looked)
-        return kept is not None
+        if looked.keep:
+            course = looked.course_with_notes
+            kept = self.change_mine(job.job_id, lambda job: (replace(job, course=course), events))
+            if kept is None:
+                return False
+        changed = looked.keep or self._log_events(job.job_id, events)
+        steering.kept(job, looked, now=now)  # only now: what could not be kept is seen again
+        return changed
 
     def _log_events(self, job_id: str, events: Sequence[NewEvent]) -> bool:
         if events:

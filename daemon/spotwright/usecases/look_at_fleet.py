@@ -4,50 +4,42 @@ A look changes nothing: it returns the course of the job and what to remember, f
 keep while the job is still its own.
 """
 
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from spotwright.domain.job import Goal, Target, TargetKind
-from spotwright.domain.job_run import JobCourse, JobRun, JobState, NewEvent, Steer
+from spotwright.domain.job_run import JobCourse, JobRun, NewEvent, Steer
 from spotwright.domain.offer import Market, Pool
 from spotwright.domain.planned_run import PlannedRun
 from spotwright.domain.steering import JobNow, JobView, NodeState, Trigger
 from spotwright.domain.steering_question import JobFacts
 from spotwright.domain.telemetry import AgentRecord
-from spotwright.domain.units import format_duration
 from spotwright.usecases.advise_checkpoints import (
+    Advised,
+    Saving,
+    advice_events,
     agents_of,
-    checkpoint_interval_s,
-    is_news,
-    newly_leaving,
+    savings_of,
 )
 from spotwright.usecases.carry_out import SAVING_S
+from spotwright.usecases.fleet_events import notices, price_events, trigger_events
 from spotwright.usecases.forecast_job import PaceMeter, forecast_job, spent
-from spotwright.usecases.steering_notes import SteeringNotes
+from spotwright.usecases.steering_memory import SteeringMemory, counted_from_later
+from spotwright.usecases.steering_notes import Asked, SteeringNotes, notes_text
 from spotwright.usecases.steering_rules import SteeringRules
-from spotwright.usecases.view_job import Seen, rented, unpriced, usd_per_hour, view_job
-from spotwright.usecases.watch_fleet import SteeringMemory, Watched, is_too_early, watch_fleet
+from spotwright.usecases.view_job import (
+    Seen,
+    hosts_of,
+    rented,
+    unpriced,
+    usd_per_hour,
+    view_job,
+)
+from spotwright.usecases.watch_fleet import Watched, is_too_early, short_since, watch_fleet
 
 _KEEP_S = 60.0  # between two writes of what goes on by itself
-# Notices and the start are in the log already; that time has passed is no news.
-_SILENT = {
-    Trigger.STARTED,
-    Trigger.INTERRUPTION_NOTICE,
-    Trigger.REBALANCE_HINT,
-    Trigger.CHECK_DUE,
-}
-_TEXTS = {
-    Trigger.NODE_LOST: "a node is gone",
-    Trigger.SHORT_GRANT: "fewer nodes than asked for, for too long",
-    Trigger.CAPACITY_BACK: "a pool that had failed may be asked again",
-    Trigger.DRIFT: "training is faster or slower than planned",
-    Trigger.PRICE_CHANGE: "prices have changed",
-    Trigger.DEADLINE_AT_RISK: "at this speed the deadline will be missed",
-    Trigger.CEILING_REACHED: "at this rent the budget will not do",
-    Trigger.BUDGET_SPENT: "the budget is spent, but for what giving the fleet back takes",
-}
 
 
 class Promise(NamedTuple):
@@ -65,24 +57,21 @@ class Moment(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saving:
-    """Something to tell training about checkpoints."""
-
-    agent_ids: tuple[str, ...]
-    interval_s: float | None = None
-    seconds_left: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
     """What came of a look."""
 
     course: JobCourse
     notes: SteeringNotes
     events: Sequence[NewEvent] = ()
+    announced: Sequence[NewEvent] = ()  # that are in the log already, and were told to nobody
     keep: bool = False  # not only what goes on by itself
     savings: tuple[Saving, ...] = ()
     due: "Due | None" = None  # a decision is needed now
+
+    @property
+    def course_with_notes(self) -> JobCourse:
+        """The course as it is kept with the job."""
+        return replace(self.course, notes=notes_text(self.notes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +82,9 @@ class Due:
     view: JobView
     now: JobNow
     forced: bool
-    triggers: tuple[Trigger, ...] = field(default=())
+    triggers: tuple[Trigger, ...]
+    look: int  # that found it due
+    since_unix_s: float  # its times are counted from then
 
 
 def look_at_fleet(
@@ -117,50 +108,50 @@ def look_at_fleet(
         rules: when something counts.
         moment: when.
     """
-    if job.state is not JobState.RUNNING:
+    hosts = hosts_of(agents, now=moment.now, up_since=moment.up_since)
+    since = _since(job, notes, moment.now, is_rented=bool(hosts))
+    if job.state.has_ended or since is None:
         return Looked(course=job.course, notes=notes)
-    planned, now = promise.current, moment.now
-    is_old = _is_old(job.course, now)
-    whole = view_job(
-        job,
-        planned,
+    seen = view_job(
+        replace(job, start_time=since),
+        promise.current,
         agents,
-        now=now,
+        now=moment.now,
         up_since=moment.up_since,
         leaving_until=notes.leaving_until,
     )
-    pace = meter.measured(job, planned, now=now, is_whole=_is_whole(whole.view))
-    prices = {**planned.prices_usd_per_hour, **notes.prices_usd_per_hour}
-    notes = replace(notes, prices_usd_per_hour=prices)
+    look = _Look(job=job, promise=promise, rules=rules, now=moment.now)
+    notes = _counted_from(since, replace(notes, looks=notes.looks + 1))
+    looked, seen = look.followed(seen, notes, meter)
     is_over = notes.carried.give_back_unix_s is not None
-    nodes = rented(whole, replace(planned, servers={}) if notes.carried.is_given_back else planned)
-    missing = unpriced(nodes, prices)
-    course = job.course
-    if not missing:  # else it is counted for all that time once prices are known
-        usd = usd_per_hour(nodes, prices) if nodes or whole.was_seen else planned.rent_usd_per_hour
-        course = spent(course, usd, now=now)
-    job = replace(job, course=course)
-    forecast = forecast_job(job, planned, now=now, pace_factor=pace)
-    if forecast is not None and missing:
-        forecast = replace(forecast, cost_usd=None)
-    course = replace(course, forecast=forecast)
-    job = replace(job, course=course)
-    told = [*_price_events(missing - notes.unpriced, now)]
-    notes = replace(notes, unpriced=missing)
-    looked = Looked(
-        course=course, notes=notes, events=told, keep=bool(told) or (is_old and not missing)
-    )
-    if course.steer is Steer.OFF or not planned.workers or is_over:
+    if job.course.steer is Steer.OFF or not promise.current.workers or is_over:
         return looked
-    view = replace(
-        whole.view,
-        pace_factor=pace,
-        spent_usd=course.spent_usd or 0.0,
-        prices_usd_per_hour=prices,
-    )
-    if _is_still_starting(view, notes.memory, rules):
-        return looked
-    return _steered(looked, job, whole._replace(view=view), promise, rules, now)
+    asked = _since_asked(job, seen.view, looked.notes)
+    looked = replace(looked, notes=replace(looked.notes, memory=asked))
+    if _is_still_starting(seen.view, asked, rules):
+        waiting = replace(asked, short_since=short_since(seen.view, asked))
+        return replace(looked, notes=replace(looked.notes, memory=waiting))
+    return look.steered(seen, looked)
+
+
+def _since(job: JobRun, notes: SteeringNotes, now: datetime, *, is_rented: bool) -> datetime | None:
+    """Return from when on time counts.
+
+    That is the first step. A fleet that is there, or was applied, may never make one, and is paid:
+    until then time counts from when it was first seen so.
+    """
+    if job.start_time is not None:
+        return job.start_time
+    if notes.since_unix_s is not None:
+        return datetime.fromtimestamp(notes.since_unix_s, UTC)
+    return now if is_rented or notes.carried.started_plan_id else None
+
+
+def _counted_from(since: datetime, notes: SteeringNotes) -> SteeringNotes:
+    since_unix_s = since.timestamp()
+    by_s = since_unix_s - (notes.since_unix_s or since_unix_s)
+    memory = counted_from_later(notes.memory, by_s) if by_s else notes.memory
+    return replace(notes, memory=memory, since_unix_s=since_unix_s)
 
 
 def _is_whole(view: JobView) -> bool:
@@ -174,62 +165,6 @@ def _is_old(course: JobCourse, now: datetime) -> bool:
     return until is None or (now - until).total_seconds() >= _KEEP_S
 
 
-def _is_still_starting(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> bool:
-    """Tell whether a fleet is only just being rented, and nothing is wrong with it yet."""
-    if memory.time_s is not None or view.time_s >= rules.grant_timeout_s:
-        return False
-    leaving = any(node.state is NodeState.LEAVING for node in view.nodes)
-    return not leaving and len(view.nodes) < sum(view.asked.values())
-
-
-def _steered(
-    looked: Looked,
-    job: JobRun,
-    seen: Seen,
-    promise: Promise,
-    rules: SteeringRules,
-    now: datetime,
-) -> Looked:
-    notes, view, planned = looked.notes, seen.view, promise.current
-    facts = notes.facts or JobFacts(
-        spot_pools=frozenset(p for p in planned.workers if p.market is Market.SPOT)
-    )
-    watched = watch_fleet(
-        view,
-        _since_asked(job, view, notes),
-        goal=_goal(promise.first, facts),
-        rules=rules,
-        spot_pools=facts.spot_pools,
-    )
-    savings, interval_s = _savings(seen, notes, watched.memory, facts, planned, rules, now)
-    pending = tuple(dict.fromkeys((*notes.pending, *watched.triggers)))
-    forced = notes.forced or bool(watched.triggers and watched.forced)
-    kept = replace(
-        notes,
-        memory=watched.memory,
-        pending=pending,
-        forced=forced and bool(pending),
-        leaving_until=seen.leaving_until,
-        interval_s=interval_s,
-    )
-    if Trigger.BUDGET_SPENT in watched.triggers and job.course.steer is Steer.APPLY:
-        agents = agents_of({host.node_id: host for host in seen.hosts})
-        savings = (*savings, Saving(agent_ids=tuple(agents), seconds_left=SAVING_S))
-    changed = pending != notes.pending or bool(savings)
-    return replace(
-        looked,
-        notes=kept,
-        events=[
-            *looked.events,
-            *_events(watched.triggers, view, now),
-            *_advice_events(kept, notes, now),
-        ],
-        keep=looked.keep or changed or {*kept.memory.nodes} != {*notes.memory.nodes},
-        savings=savings,
-        due=_due(job, view, watched, kept, rules),
-    )
-
-
 def _since_asked(job: JobRun, view: JobView, notes: SteeringNotes) -> SteeringMemory:
     """Return what is remembered, where pools fall short only since they were asked for nodes."""
     if job.course.steer is not Steer.APPLY or notes.carried.applied_plan_id == job.plan_id:
@@ -237,88 +172,140 @@ def _since_asked(job: JobRun, view: JobView, notes: SteeringNotes) -> SteeringMe
     return replace(notes.memory, short_since=dict.fromkeys(view.asked, view.time_s))
 
 
-def _due(
-    job: JobRun, view: JobView, watched: Watched, notes: SteeringNotes, rules: SteeringRules
-) -> Due | None:
-    asks = watched._replace(forced=notes.forced)
-    if not notes.pending or is_too_early(asks, rules):
-        return None
-    return Due(job=job, view=view, now=watched.now, forced=notes.forced, triggers=notes.pending)
+def _is_still_starting(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> bool:
+    """Tell whether a fleet is only just being rented, and nothing is wrong with it yet."""
+    short = short_since(view, memory)
+    leaving = any(node.state is NodeState.LEAVING for node in view.nodes)
+    if memory.time_s is not None or leaving or not short:
+        return False
+    return view.time_s - min(short.values()) < rules.grant_timeout_s
 
 
-def _goal(first: PlannedRun, facts: JobFacts) -> Goal:
-    target = first.target or Target(kind=TargetKind.SAMPLES, value=first.samples_to_goal)
-    return Goal(target=target, deadline_s=first.deadline_s, budget_usd=facts.budget_usd)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """One look at a job."""
 
+    job: JobRun
+    promise: Promise
+    rules: SteeringRules
+    now: datetime
 
-def _savings(
-    seen: Seen,
-    notes: SteeringNotes,
-    memory: SteeringMemory,
-    facts: JobFacts,
-    planned: PlannedRun,
-    rules: SteeringRules,
-    now: datetime,
-) -> tuple[tuple[Saving, ...], float | None]:
-    """Return what training is told of checkpoints, and the interval that it then knows."""
-    hosts = {host.node_id: host for host in seen.hosts}
-    found = []
-    states = {node.node_id: node.state for node in seen.view.nodes}
-    leaving = newly_leaving(states, notes.memory.nodes) if rules.save_on_notice else []
-    for node_id in leaving:
-        until = seen.leaving_until.get(node_id)
-        concerned = hosts if facts.stops_as_one else {node_id: hosts[node_id]}
-        found.append(
-            Saving(
-                agent_ids=tuple(agents_of(concerned)),
-                seconds_left=None if until is None else max(0.0, until - now.timestamp()),
-            )
+    def followed(self, seen: Seen, notes: SteeringNotes, meter: PaceMeter) -> tuple[Looked, Seen]:
+        """Count what is spent, and expect what is to come."""
+        job, planned, now = self.job, self.promise.current, self.now
+        pace = meter.measured(job, planned, now=now, is_whole=_is_whole(seen.view))
+        prices = {**planned.prices_usd_per_hour, **notes.prices_usd_per_hour}
+        course, missing = self._paid(seen, notes, prices)
+        forecast = forecast_job(replace(job, course=course), planned, now=now, pace_factor=pace)
+        if forecast is not None and missing:
+            forecast = replace(forecast, cost_usd=None)
+        course = replace(course, forecast=forecast)
+        view = replace(
+            seen.view,
+            pace_factor=pace,
+            spent_usd=course.spent_usd or 0.0,
+            prices_usd_per_hour=prices,
         )
-    interval_s = None
-    if facts.checkpoint_s is not None and facts.stops_as_one:
-        interval_s = checkpoint_interval_s(
-            facts.checkpoint_s,
-            planned_per_hour=planned.interruptions_per_hour,
-            weather=memory.weather,
+        told = [*price_events(missing - notes.unpriced, now)]
+        looked = Looked(
+            course=course,
+            notes=replace(notes, prices_usd_per_hour=prices, unpriced=missing),
+            events=told,
+            keep=bool(told) or (_is_old(job.course, now) and not missing),
         )
-    if not is_news(interval_s, notes.interval_s):
-        new = {name: hosts[name] for name in states.keys() - notes.memory.nodes.keys()}
-        if new and notes.interval_s is not None:
-            found.append(Saving(agent_ids=tuple(agents_of(new)), interval_s=notes.interval_s))
-        return tuple(found), notes.interval_s
-    found.append(Saving(agent_ids=tuple(agents_of(hosts)), interval_s=interval_s))
-    return tuple(found), interval_s
+        return looked, seen._replace(view=view)
 
+    def _paid(
+        self, seen: Seen, notes: SteeringNotes, prices: Mapping[Pool, float]
+    ) -> tuple[JobCourse, frozenset[Pool]]:
+        """Return what is spent by now, and the pools whose price nobody has told.
 
-def _price_events(pools: Set[Pool], now: datetime) -> Iterator[NewEvent]:
-    for pool in sorted(pools):
-        yield NewEvent(
-            time=now,
-            kind="price-unknown",
-            text=f"nobody has told what {pool} costs: spending stands still until that is known",
-            facts={"pool": str(pool)},
+        While there are any, nothing is counted; once prices are known, it is for all that time.
+        """
+        job, planned = self.job, self.promise.current
+        if notes.carried.is_given_back:
+            planned = replace(planned, servers={})
+        nodes = rented(seen, planned)
+        missing = unpriced(nodes, prices)
+        if missing:
+            return job.course, missing
+        usd: float | None = usd_per_hour(nodes, prices)
+        if not nodes and not seen.was_seen:
+            usd = planned.rent_usd_per_hour
+        if job.start_time is None and not seen.was_seen:
+            usd = 0.0  # nobody has seen a node of it yet
+        return spent(job.course, usd, now=self.now), missing
+
+    def steered(self, seen: Seen, looked: Looked) -> Looked:
+        """See what happened to the fleet, and what that calls for."""
+        notes, view, now = looked.notes, seen.view, self.now
+        facts = notes.facts or JobFacts(spot_pools=_spot_pools(self.promise.current))
+        watched = watch_fleet(
+            view,
+            notes.memory,
+            goal=self._goal(facts),
+            rules=self.rules,
+            spot_pools=facts.spot_pools,
+        )
+        advice = Advised(facts, self.promise.current.interruptions_per_hour, self.rules)
+        savings, interval_s = savings_of(seen, notes, watched.memory, advice)
+        if Trigger.BUDGET_SPENT in watched.triggers and self.job.course.steer is Steer.APPLY:
+            agents = agents_of({host.node_id: host for host in seen.hosts})
+            until_s = now.timestamp() + SAVING_S
+            savings = (*savings, Saving(agent_ids=tuple(agents), until_unix_s=until_s))
+        kept = replace(
+            notes,
+            memory=watched.memory,
+            pending=_pending(notes, watched),
+            leaving_until=seen.leaving_until,
+            interval_s=interval_s,
+        )
+        changed = kept.pending != notes.pending or bool(savings)
+        told = [*trigger_events(watched.triggers, view, now), *advice_events(kept, notes, now)]
+        return replace(
+            looked,
+            notes=kept,
+            events=[*looked.events, *told],
+            announced=tuple(notices(seen, notes.memory, now)),
+            keep=looked.keep or changed or {*kept.memory.nodes} != {*notes.memory.nodes},
+            savings=savings,
+            due=self._due(looked.course, view, watched, kept),
         )
 
-
-def _events(triggers: Sequence[Trigger], view: JobView, now: datetime) -> list[NewEvent]:
-    return [
-        NewEvent(
-            time=now,
-            kind=trigger,
-            text=_TEXTS[trigger],
-            facts={"node_count": str(len(view.nodes)), "asked": str(sum(view.asked.values()))},
+    def _due(
+        self, course: JobCourse, view: JobView, watched: Watched, notes: SteeringNotes
+    ) -> Due | None:
+        asks = watched._replace(forced=notes.forced)
+        if not notes.pending or is_too_early(asks, self.rules):
+            return None
+        now = watched.now
+        if self.job.start_time is None:
+            now = replace(now, time_s=0.0)  # the deadline counts from the first step
+        return Due(
+            job=replace(self.job, course=course),
+            view=view,
+            now=now,
+            forced=notes.forced,
+            triggers=tuple(notes.pending),
+            look=notes.looks,
+            since_unix_s=notes.since_unix_s or 0.0,
         )
-        for trigger in triggers
-        if trigger not in _SILENT
-    ]
+
+    def _goal(self, facts: JobFacts) -> Goal:
+        first = self.promise.first
+        target = first.target or Target(kind=TargetKind.SAMPLES, value=first.samples_to_goal)
+        deadline_s = None if self.job.start_time is None else first.deadline_s
+        return Goal(target=target, deadline_s=deadline_s, budget_usd=facts.budget_usd)
 
 
-def _advice_events(kept: SteeringNotes, before: SteeringNotes, now: datetime) -> Iterator[NewEvent]:
-    interval_s = kept.interval_s
-    if interval_s is not None and interval_s != before.interval_s:
-        yield NewEvent(
-            time=now,
-            kind="checkpoint-advice",
-            text=f"training is told to save its state every {format_duration(interval_s)}",
-            facts={"interval_s": f"{interval_s:.6g}"},
-        )
+def _spot_pools(planned: PlannedRun) -> frozenset[Pool]:
+    return frozenset(pool for pool in planned.workers if pool.market is Market.SPOT)
+
+
+def _pending(notes: SteeringNotes, watched: Watched) -> dict[Trigger, Asked]:
+    """Return what asks for a decision, with the latest look that saw it."""
+    pending = dict(notes.pending)
+    for trigger in watched.triggers:
+        was_forced = trigger in pending and pending[trigger].forced
+        pending[trigger] = Asked(notes.looks, forced=was_forced or watched.forced)
+    return pending

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from spotwright.domain.job_run import JobRun, NewEvent, Steer
 from spotwright.domain.planned_run import PlannedRun
-from spotwright.domain.steering import Move
+from spotwright.domain.steering import JobView, Move
 from spotwright.domain.steering_question import SteeringAnswer
 from spotwright.domain.units import format_duration, format_usd
 from spotwright.usecases.carry_out import ending
 from spotwright.usecases.look_at_fleet import Due
+from spotwright.usecases.steering_memory import decided
 from spotwright.usecases.steering_notes import SteeringNotes
-from spotwright.usecases.watch_fleet import decided
 
 
 class Settled(NamedTuple):
@@ -49,11 +49,11 @@ def settled(
     events = list(_events(job, notes, due, answer, is_new=is_new, now=now, decision_s=decision_s))
     known = replace(
         notes,
-        memory=decided(notes.memory, answer.steering, due.view),
+        memory=decided(notes.memory, answer.steering, _as_counted_now(due, notes)),
         facts=answer.facts,
-        pending=tuple(trigger for trigger in notes.pending if trigger not in due.triggers),
+        # What came while it was decided asks for a decision of its own.
+        pending={t: asked for t, asked in notes.pending.items() if asked.look > due.look},
     )
-    known = replace(known, forced=known.forced and bool(known.pending))
     if answer.steering.gives_back and job.course.steer is Steer.APPLY:
         known = replace(known, carried=ending(known.carried, now))
     if not is_new or answer.plan is None:
@@ -67,6 +67,12 @@ def settled(
     return Settled(
         replace(job, plan_id=answer.plan.plan_id, course=course, update_time=now), known, events
     )
+
+
+def _as_counted_now(due: Due, notes: SteeringNotes) -> JobView:
+    """Return what was seen; training may have begun since, from which time counts then."""
+    later_s = (notes.since_unix_s or due.since_unix_s) - due.since_unix_s
+    return replace(due.view, time_s=due.view.time_s - later_s)
 
 
 def is_another_fleet(answer: SteeringAnswer, planned: PlannedRun) -> bool:

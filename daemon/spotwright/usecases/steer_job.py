@@ -245,6 +245,10 @@ class _Decision:
 
     def _paced(self, fleets: _Fleets) -> Steering:
         """Choose between what can be had now and what may be had later."""
+        found = self._weighed(fleets)
+        return replace(found, stands_in=_stands_in(found.workers, fleets.spot))
+
+    def _weighed(self, fleets: _Fleets) -> Steering:
         if self._goal.deadline_s is None:
             return self._unhurried(fleets)
         if fleets.sure is None:
@@ -510,6 +514,15 @@ def _is_match(spot: Choice, if_up: Choice) -> bool:
 
 def _on_demand_count(choice: Choice) -> int:
     return sum(n for pool, n in choice.workers.items() if pool.market is Market.ON_DEMAND)
+
+
+def _stands_in(workers: Mapping[Pool, int], spot: Choice | None) -> bool:
+    """Tell whether on-demand nodes are there because spot nodes are not."""
+    return spot is not None and any(
+        count > spot.workers.get(pool, 0)
+        for pool, count in workers.items()
+        if pool.market is Market.ON_DEMAND
+    )
 
 
 def _covers(have: Mapping[Pool, int], wanted: Mapping[Pool, int]) -> bool:

@@ -7,66 +7,30 @@ in the controller's thread again, while the job is still its own.
 
 import asyncio
 import logging
-import secrets
-import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from spotwright.domain.errors import SpotwrightError
 from spotwright.domain.job_run import JobRun, NewEvent, Steer
 from spotwright.domain.offer import Pool
-from spotwright.domain.questions import JobDocument
-from spotwright.domain.steering_question import SteeringAnswer, SteeringQuestion
 from spotwright.domain.telemetry import AgentRecord
 from spotwright.usecases import carry_out
 from spotwright.usecases.carry_out import Doing
-from spotwright.usecases.forecast_job import PaceMeter
+from spotwright.usecases.decide_jobs import Decisions
+from spotwright.usecases.known_job import Keeper, KnownJob
 from spotwright.usecases.look_at_fleet import Due, Looked, Moment, Promise, look_at_fleet
 from spotwright.usecases.planned_runs import PlannedRuns
-from spotwright.usecases.settle_steering import is_another_fleet, settled
-from spotwright.usecases.steering_notes import Carried, SteeringNotes, notes_of, notes_text
+from spotwright.usecases.steering_notes import Carried, notes_of, notes_text
 from spotwright.usecases.steering_ports import Decider, Fleets, Outlets
 from spotwright.usecases.steering_rules import SteeringRules
 from spotwright.usecases.store_ports import PlanStore
 
 _log = logging.getLogger(__name__)
 
-_MOST_DECISIONS = 16  # that wait or are made: the lane has room for as many
 _MOST_APPLIES = 4
 _RETRY = timedelta(seconds=10)  # after a decision that failed
-_PRICES_HOLD = timedelta(minutes=10)
-
-Change = Callable[[JobRun], tuple[JobRun, Sequence[NewEvent]]]
-
-
-class Keeper(Protocol):
-    """Whoever controls the jobs."""
-
-    def change_mine(self, job_id: str, change: Change) -> JobRun | None:
-        """Change a job, if this replica still controls it; None: it does not. Blocks."""
-
-    async def serially(self, work: Callable[[], None]) -> None:
-        """Do something in the controller's thread, between two looks."""
-
-
-@dataclass(slots=True)
-class _Steered:
-    """What is known of one job."""
-
-    notes: SteeringNotes
-    meter: PaceMeter = field(default_factory=PaceMeter)
-    first_plan_id: str = ""
-    is_steered: bool = False
-    due: Due | None = None
-    doing: Doing = Doing.NOTHING
-    not_before: datetime | None = None  # a decision failed
-    priced: datetime | None = None  # when prices were asked for
-    priced_pools: frozenset[Pool] = frozenset()  # that had no price when prices were asked for
-    pricing: bool = False
-    deciding: bool = False
-    carrying: bool = False
 
 
 class JobSteering:
@@ -84,30 +48,32 @@ class JobSteering:
     ) -> None:
         """Steer jobs; without fleets among `outlets`, decisions are not carried out."""
         self._plans, self._planned, self._decider = plans, planned, decider
+        self._decisions = Decisions(plans, planned, decider, clock=clock)
         self._clock, self._outlets = clock, outlets or Outlets()
         self._fleets = self._outlets.fleets
         self._rules = rules or SteeringRules()
         self._up_since = clock()
-        self._jobs: dict[str, _Steered] = {}
+        self._jobs: dict[str, KnownJob] = {}
         self._deciding: set[asyncio.Task[None]] = set()
         self._carrying: set[asyncio.Task[None]] = set()
-        self._decisions = asyncio.Semaphore(_MOST_DECISIONS)
         self._applies = asyncio.Semaphore(_MOST_APPLIES)
         self._is_stopping = False
 
     def keep_only(self, job_ids: Set[str]) -> None:
         """Forget jobs that others control by now."""
         for job_id in self._jobs.keys() - job_ids:
-            del self._jobs[job_id]
+            self.forget(job_id)
 
     def forget(self, job_id: str) -> None:
         """Forget a job that is taken anew: others may have steered it since."""
-        self._jobs.pop(job_id, None)
+        known = self._jobs.pop(job_id, None)
+        if known is not None:
+            known.is_mine = False
 
     def look(self, job: JobRun, agents: Sequence[AgentRecord], *, now: datetime) -> Looked:
         """Look at a job; what comes of it is the caller's to keep. Blocks."""
         known = self._known(job)
-        looked = look_at_fleet(
+        return look_at_fleet(
             job,
             Promise(self._planned.of(job.plan_id), self._planned.of(job.first_plan_id)),
             agents,
@@ -116,29 +82,22 @@ class JobSteering:
             rules=self._rules,
             moment=Moment(now, self._up_since),
         )
-        known.notes = looked.notes
-        known.due = looked.due
-        known.first_plan_id = job.first_plan_id
-        known.is_steered = looked.notes.memory.time_s is not None
-        known.doing = Doing.NOTHING
-        if self._fleets is not None:
-            known.doing = carry_out.to_do(job, looked.notes.carried, now=now)
-        return looked
 
     def prices(self, job: JobRun) -> Mapping[Pool, float]:
         """Return what one node of each pool that a job ever had costs, by what was seen last."""
         planned = self._planned.of(job.plan_id).prices_usd_per_hour
         return {**planned, **self._known(job).notes.prices_usd_per_hour}
 
-    def kept(self, looked: Looked) -> None:
-        """Do what had to wait until a look was kept: tell training. Blocks."""
-        advice = self._outlets.advice
-        if advice is None:
-            return
-        for saving in looked.savings:
-            advice.checkpoint(
-                saving.agent_ids, interval_s=saving.interval_s, seconds_left=saving.seconds_left
-            )
+    def kept(self, job: JobRun, looked: Looked, *, now: datetime) -> None:
+        """Remember a look that was kept, and do what had to wait until then. Blocks."""
+        known = self._known(job)
+        known.notes, known.due = looked.notes, looked.due
+        known.first_plan_id = job.first_plan_id
+        known.is_steered = looked.notes.memory.time_s is not None
+        known.doing = self._to_do(job, known, now)
+        self.tell(job, looked.announced)
+        known.untold += looked.savings
+        self._advise(known, now)
 
     def tell(self, job: JobRun, events: Sequence[NewEvent]) -> None:
         """Tell others what was logged about a job; never waits."""
@@ -148,28 +107,22 @@ class JobSteering:
         for event in events:
             tell(job.job_id, event)
 
-    def course_text(self, job_id: str) -> str:
-        """Return what is remembered of a job, to be kept with it."""
-        return notes_text(self._jobs[job_id].notes)
-
     def start_due(self, keeper: Keeper, changed: Callable[[str], None]) -> None:
         """Begin what looks found to be due; on the event loop."""
         now = self._clock()
-        for job_id, known in list(self._jobs.items()):
+        for known in list(self._jobs.values()):
             early = known.not_before is not None and now < known.not_before
             if known.due is not None and not known.deciding and not early:
                 known.deciding = True
-                self._begin(self._decide(job_id, known, known.due, keeper, changed), self._deciding)
-            unpriced = known.notes.unpriced
-            is_old = known.priced is None or now - known.priced >= _PRICES_HOLD
-            is_wanted = is_old and bool(known.is_steered or unpriced)
-            if not known.pricing and (is_wanted or unpriced - known.priced_pools):
-                known.pricing, known.priced, known.priced_pools = True, now, unpriced
-                self._begin(self._price(job_id, known, keeper), self._deciding)
+                self._begin(self._decide(known, known.due, keeper, changed), self._deciding)
+            if self._decisions.wants_prices(known, now):
+                known.pricing, known.priced = True, now
+                known.priced_pools = known.notes.unpriced
+                self._begin(self._price(known, keeper), self._deciding)
             if known.doing is not Doing.NOTHING and not known.carrying:
                 known.carrying = True
                 self._begin(
-                    self._carry(job_id, known, known.doing, keeper, changed), self._carrying
+                    self._carry(known.job_id, known, known.doing, keeper, changed), self._carrying
                 )
 
     @property
@@ -189,10 +142,28 @@ class JobSteering:
         while tasks := [*self._deciding, *self._carrying]:
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _known(self, job: JobRun) -> _Steered:
+    def _known(self, job: JobRun) -> KnownJob:
         if job.job_id not in self._jobs:
-            self._jobs[job.job_id] = _Steered(notes=notes_of(job.course.notes))
+            self._jobs[job.job_id] = KnownJob(job.job_id, notes_of(job.course.notes))
         return self._jobs[job.job_id]
+
+    def _to_do(self, job: JobRun, known: KnownJob, now: datetime) -> Doing:
+        if self._fleets is None:
+            return Doing.NOTHING
+        return carry_out.to_do(job, known.notes.carried, now=now)
+
+    def _advise(self, known: KnownJob, now: datetime) -> None:
+        """Tell training about checkpoints; what cannot be told now is told with the next look."""
+        advice = self._outlets.advice
+        while known.untold:
+            saving = known.untold[0]
+            if advice is not None:
+                advice.checkpoint(
+                    saving.agent_ids,
+                    interval_s=saving.interval_s,
+                    seconds_left=saving.left_s(now),
+                )
+            del known.untold[0]
 
     def _begin(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
         task = asyncio.create_task(work)
@@ -202,106 +173,41 @@ class JobSteering:
     # Decisions
 
     async def _decide(
-        self,
-        job_id: str,
-        known: _Steered,
-        due: Due,
-        keeper: Keeper,
-        changed: Callable[[str], None],
+        self, known: KnownJob, due: Due, keeper: Keeper, changed: Callable[[str], None]
     ) -> None:
         try:
-            async with self._decisions:
-                started_s = time.monotonic()
-                question = await asyncio.to_thread(self._question, due)
-                answer = await self._decider.decide(question)
-            took_s = time.monotonic() - started_s
-            await keeper.serially(lambda: self._settle(job_id, known, due, answer, keeper, took_s))
+            job = await self._decisions.make(known, due, keeper)
             known.not_before = None
+            if job is not None:
+                known.doing = self._to_do(job, known, self._clock())
         except SpotwrightError as error:
             known.not_before = self._clock() + _RETRY
-            _log.warning("job %s: nothing could be decided: %s", job_id, error)
+            _log.warning("job %s: nothing could be decided: %s", known.job_id, error)
         except Exception:  # of one job; it is asked about again
             known.not_before = self._clock() + _RETRY
-            _log.exception("job %s: nothing could be decided", job_id)
+            _log.exception("job %s: nothing could be decided", known.job_id)
         finally:
             known.deciding = False
-        changed(job_id)
+        changed(known.job_id)
+        if known.due is None and known.notes.pending:  # something came meanwhile
+            keeper.wake(known.job_id)
         self.start_due(keeper, changed)
 
-    async def _price(self, job_id: str, known: _Steered, keeper: Keeper) -> None:
+    async def _price(self, known: KnownJob, keeper: Keeper) -> None:
         """Ask what pools cost by now."""
         try:
-            async with self._decisions:
-                job = await asyncio.to_thread(self._document, known.first_plan_id)
-                prices = await self._decider.prices(job)
+            await self._decisions.price(known, keeper)
         except SpotwrightError as error:
-            _log.warning("job %s: prices cannot be told: %s", job_id, error)
-            return
+            _log.warning("job %s: prices cannot be told: %s", known.job_id, error)
         finally:
             known.pricing = False
-
-        def keep() -> None:
-            both = {**known.notes.prices_usd_per_hour, **prices}
-            pools = known.notes.prices_usd_per_hour.keys() | known.notes.unpriced
-            seen = {pool: both[pool] for pool in pools if pool in both}
-            known.notes = replace(known.notes, prices_usd_per_hour=seen)
-
-        await keeper.serially(keep)
-
-    def _document(self, plan_id: str) -> JobDocument:
-        plan = self._plans.plan(plan_id)
-        return JobDocument(text=plan.job_text, name=plan.job_path, model=plan.model or None)
-
-    def _question(self, due: Due) -> SteeringQuestion:
-        first = self._planned.of(due.job.first_plan_id)
-        return SteeringQuestion(
-            job=self._document(due.job.first_plan_id),
-            now=replace(due.now, prices_usd_per_hour={}),  # who decides has the catalog
-            target=first.target,
-            deadline_s=first.deadline_s,
-            planned_s=first.duration_s,
-            forced=due.forced,
-            plan_id=f"p-{secrets.token_hex(8)}",
-        )
-
-    def _settle(
-        self,
-        job_id: str,
-        known: _Steered,
-        due: Due,
-        answer: SteeringAnswer,
-        keeper: Keeper,
-        decision_s: float,
-    ) -> None:
-        """Keep a decision: the plan first, then the job that runs it."""
-        if self._jobs.get(job_id) is not known:
-            return  # another replica controls it by now
-        planned = self._planned.of(due.job.plan_id)
-        if answer.plan is not None and is_another_fleet(answer, planned):
-            self._plans.add_plan(answer.plan)
-        now = self._clock()
-
-        def change(job: JobRun) -> tuple[JobRun, Sequence[NewEvent]]:
-            if job.plan_id != due.job.plan_id:
-                return job, ()
-            found = settled(
-                job, known.notes, due, answer, planned=planned, now=now, decision_s=decision_s
-            )
-            course = replace(found.job.course, notes=notes_text(found.notes))
-            known.notes = found.notes
-            return replace(found.job, course=course), found.events
-
-        job = keeper.change_mine(job_id, change)
-        known.due = None
-        if job is not None and self._fleets is not None:
-            known.doing = carry_out.to_do(job, known.notes.carried, now=now)
 
     # Carrying out
 
     async def _carry(
         self,
         job_id: str,
-        known: _Steered,
+        known: KnownJob,
         doing: Doing,
         keeper: Keeper,
         changed: Callable[[str], None],
@@ -320,7 +226,7 @@ class JobSteering:
     async def _carried(
         self,
         job_id: str,
-        known: _Steered,
+        known: KnownJob,
         doing: Doing,
         keeper: Keeper,
         changed: Callable[[str], None],
@@ -379,7 +285,7 @@ class _Noting:
     """Keeps how far a plan was carried out, while the job is still this replica's."""
 
     def __init__(
-        self, job_id: str, known: _Steered, keeper: Keeper, clock: Callable[[], datetime]
+        self, job_id: str, known: KnownJob, keeper: Keeper, clock: Callable[[], datetime]
     ) -> None:
         self._job_id, self._known, self._keeper, self._clock = job_id, known, keeper, clock
 
@@ -406,14 +312,15 @@ class _Noting:
 
         def keep() -> None:
             carried, event = step(self._known.notes.carried, self._clock())
+            notes = replace(self._known.notes, carried=carried)
 
             def change(job: JobRun) -> tuple[JobRun, Sequence[NewEvent]]:
-                self._known.notes = replace(self._known.notes, carried=carried)
-                course = replace(job.course, notes=notes_text(self._known.notes))
+                course = replace(job.course, notes=notes_text(notes))
                 return replace(job, course=course), [event]
 
             job = self._keeper.change_mine(self._job_id, change)
             if job is not None:
+                self._known.notes = notes
                 done.append(job)
 
         await self._keeper.serially(keep)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from spotwright.domain.offer import Pool
 from spotwright.domain.steering import JobNow, Move, NodeState, Steering, Trigger, Weather
 from spotwright.domain.steering_question import JobFacts
-from spotwright.usecases.watch_fleet import SteeringMemory
+from spotwright.usecases.steering_memory import SteeringMemory
 
 T = TypeVar("T")
 
@@ -34,6 +34,7 @@ def memory_document(memory: SteeringMemory) -> dict[str, Any]:
         "usd_per_hour": memory.usd_per_hour,
         "prices": _by_name(memory.prices),
         "pace_factor": memory.pace_factor,
+        "stands_in": memory.stands_in,
     }
 
 
@@ -61,6 +62,7 @@ def memory_of(values: Mapping[str, Any]) -> SteeringMemory:
         usd_per_hour=values["usd_per_hour"],
         prices=_by_pool(values["prices"], float),
         pace_factor=values["pace_factor"],
+        stands_in=values["stands_in"],
     )
 
 
@@ -121,6 +123,7 @@ def steering_of(values: Mapping[str, Any]) -> Steering:
 _STEERING_FIGURES = (
     *("reason", "goal_per_hour", "usd_per_hour", "finish_s", "cost_usd"),
     "gives_back",
+    "stands_in",
 )
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import NamedTuple
 
 from spotwright.domain.offer import Pool
 from spotwright.domain.steering import Trigger
@@ -14,7 +15,7 @@ from spotwright.usecases.steering_json import (
     memory_of,
     text_of,
 )
-from spotwright.usecases.watch_fleet import SteeringMemory
+from spotwright.usecases.steering_memory import SteeringMemory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,19 +32,32 @@ class Carried:
     is_given_back: bool = False
 
 
+class Asked(NamedTuple):
+    """That something asks for a decision."""
+
+    look: int  # the latest that saw it, counted from 1
+    forced: bool  # it cannot wait until a change pays
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SteeringNotes:
     """All that is remembered."""
 
     memory: SteeringMemory = field(default_factory=SteeringMemory)
     facts: JobFacts | None = None  # None: nothing was decided yet
-    pending: tuple[Trigger, ...] = ()  # what asks for a decision that was not made yet
-    forced: bool = False  # and cannot wait until it pays
+    looks: int = 0  # that were made
+    since_unix_s: float | None = None  # the times in `memory` are counted from it
+    pending: Mapping[Trigger, Asked] = field(default_factory=dict)  # no decision was made yet
     leaving_until: Mapping[str, float] = field(default_factory=dict)  # node, seconds since 1970
     interval_s: float | None = None  # between checkpoints, as training was told last
     carried: Carried = field(default_factory=Carried)
     prices_usd_per_hour: Mapping[Pool, float] = field(default_factory=dict)  # as seen last
     unpriced: frozenset[Pool] = frozenset()  # pools of its nodes whose price nobody has told
+
+    @property
+    def forced(self) -> bool:
+        """Whether a decision cannot wait until it pays."""
+        return any(asked.forced for asked in self.pending.values())
 
 
 def notes_text(notes: SteeringNotes) -> str:
@@ -52,8 +66,9 @@ def notes_text(notes: SteeringNotes) -> str:
         {
             "memory": memory_document(notes.memory),
             "facts": None if notes.facts is None else facts_document(notes.facts),
-            "pending": list(notes.pending),
-            "forced": notes.forced,
+            "looks": notes.looks,
+            "since_unix_s": notes.since_unix_s,
+            "pending": dict(notes.pending),
             "leaving_until": dict(notes.leaving_until),
             "interval_s": notes.interval_s,
             "carried": asdict(notes.carried),
@@ -72,8 +87,9 @@ def notes_of(text: str) -> SteeringNotes:
     return SteeringNotes(
         memory=memory_of(values["memory"]),
         facts=None if facts is None else facts_of(facts),
-        pending=tuple(map(Trigger, values["pending"])),
-        forced=values["forced"],
+        looks=values["looks"],
+        since_unix_s=values["since_unix_s"],
+        pending={Trigger(name): Asked(*asked) for name, asked in values["pending"].items()},
         leaving_until=values["leaving_until"],
         interval_s=values["interval_s"],
         carried=Carried(**values["carried"]),

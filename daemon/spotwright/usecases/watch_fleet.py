@@ -5,7 +5,7 @@ A pure function of what is seen and remembered, so that the daemon and the simul
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from spotwright.domain.job import Goal
@@ -15,10 +15,10 @@ from spotwright.domain.steering import (
     JobView,
     Move,
     NodeState,
-    Steering,
     Trigger,
     Weather,
 )
+from spotwright.usecases.steering_memory import SteeringMemory
 from spotwright.usecases.steering_rules import SteeringRules
 
 _STAYING = {NodeState.STARTING, NodeState.TRAINING, NodeState.HINTED}
@@ -32,30 +32,6 @@ _FORCING = {
     Trigger.BUDGET_SPENT,
 }
 _CLEARED = 0.98  # of a deadline or a budget: below it a risk counts as gone
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SteeringMemory:
-    """What is known of a job from before; enough for another controller to go on."""
-
-    time_s: float | None = None  # of the last look; None: there was none
-    nodes: Mapping[str, tuple[Pool, NodeState]] = field(default_factory=dict)
-    down: frozenset[Pool] = frozenset()
-    cooling: Mapping[Pool, float] = field(default_factory=dict)  # until when
-    failures: Mapping[Pool, tuple[int, float]] = field(default_factory=dict)  # how many, the last
-    short_since: Mapping[Pool, float] = field(default_factory=dict)
-    weather: Mapping[Pool, Weather] = field(default_factory=dict)
-    capacity: Weather = field(default_factory=Weather)
-    drift_since_s: float | None = None
-    standing: frozenset[Trigger] = frozenset()  # risks that were told and are still there
-    # Of the last decision:
-    move: Move | None = None
-    change_s: float = float("-inf")
-    check_s: float = float("inf")
-    goal_per_hour: float = 0.0
-    usd_per_hour: float = 0.0
-    prices: Mapping[Pool, float] = field(default_factory=dict)
-    pace_factor: float = 1.0
 
 
 class Watched(NamedTuple):
@@ -96,29 +72,12 @@ def watch_fleet(
         time_s=view.time_s,
         nodes={node.node_id: (node.pool, node.state) for node in view.nodes},
         down=down,
-        short_since=_short_since(view, memory) | dict.fromkeys(ungranted, view.time_s),
+        short_since=short_since(view, memory) | dict.fromkeys(ungranted, view.time_s),
         drift_since_s=view.time_s if Trigger.DRIFT in triggers else drift_since_s,
         standing=frozenset(_risks(view, memory, goal, rules)),
     )
     forced = bool(_FORCING & {*triggers}) or _is_makeshift(view, memory)
     return Watched(triggers, forced, _now(view, looked, rules), looked)
-
-
-def decided(memory: SteeringMemory, steering: Steering, view: JobView) -> SteeringMemory:
-    """Return what is remembered after a decision."""
-    changes = steering.move in (Move.CHANGE, Move.GIVE_UP)
-    return replace(
-        memory,
-        move=steering.move,
-        change_s=view.time_s if changes else memory.change_s,
-        check_s=view.time_s + steering.holds_s,
-        goal_per_hour=steering.goal_per_hour,
-        usd_per_hour=steering.usd_per_hour,
-        prices=dict(view.prices_usd_per_hour),
-        pace_factor=memory.pace_factor if view.pace_factor is None else view.pace_factor,
-        drift_since_s=None,
-        short_since={} if changes else memory.short_since,
-    )
 
 
 def is_too_early(watched: Watched, rules: SteeringRules) -> bool:
@@ -176,12 +135,13 @@ def _lost(view: JobView, before: SteeringMemory) -> Iterator[Pool]:
 
 def _ungranted(view: JobView, before: SteeringMemory, rules: SteeringRules) -> Iterator[Pool]:
     """Yield the pools that have not given what was asked for, for too long."""
-    for pool, since_s in _short_since(view, before).items():
+    for pool, since_s in short_since(view, before).items():
         if view.time_s - since_s >= rules.grant_timeout_s:
             yield pool
 
 
-def _short_since(view: JobView, before: SteeringMemory) -> dict[Pool, float]:
+def short_since(view: JobView, before: SteeringMemory) -> dict[Pool, float]:
+    """Return since when pools have given fewer nodes than were asked for."""
     counts = Counter(node.pool for node in view.nodes)
     return {
         pool: before.short_since.get(pool, view.time_s)
@@ -310,10 +270,13 @@ def _farewell_usd(view: JobView, memory: SteeringMemory, rules: SteeringRules) -
 
 
 def _is_makeshift(view: JobView, memory: SteeringMemory) -> bool:
-    """Tell whether the job waits, or runs on nodes that stand in for others."""
+    """Tell whether the job waits, or runs on nodes that stand in for others.
+
+    On-demand nodes that the plan wants are no makeshift: what runs is changed only where it pays.
+    """
     on_demand = any(node.pool.market is Market.ON_DEMAND for node in view.nodes)
     waits = memory.move in (None, Move.WAIT, Move.GIVE_UP) or not view.nodes
-    return waits or on_demand
+    return waits or (on_demand and memory.stands_in)
 
 
 def _now(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> JobNow:

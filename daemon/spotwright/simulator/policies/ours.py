@@ -10,14 +10,9 @@ from spotwright.domain.steering import JobView, Move, Steering
 from spotwright.simulator.policies.policy import Wish
 from spotwright.usecases.fleet_choices import FleetChoices, Question
 from spotwright.usecases.steer_job import steer_job
+from spotwright.usecases.steering_memory import SteeringMemory, decided
 from spotwright.usecases.steering_rules import SteeringRules
-from spotwright.usecases.watch_fleet import (
-    SteeringMemory,
-    decided,
-    is_too_early,
-    postponed,
-    watch_fleet,
-)
+from spotwright.usecases.watch_fleet import is_too_early, postponed, watch_fleet
 
 _HAIR_S = 1e-3  # so that what is due after a time is due, whatever rounding does
 _POLL_S = 15.0  # between two looks while nodes are expected
