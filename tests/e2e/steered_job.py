@@ -15,7 +15,7 @@ from tests.agent.agent_process import AgentProcess, running_agent
 from tests.fakes.metadata_server import MetadataServer, metadata_server
 
 T = TypeVar("T")
-PATIENCE_S = 60.0
+PATIENCE_S = 150.0  # an apply takes a minute where others use the machine
 
 
 @dataclass
