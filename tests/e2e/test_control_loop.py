@@ -16,7 +16,7 @@ from tests.moto_server import MotoServer, moto
 
 __all__ = ["job", "moto"]  # fixtures, used by their names
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(500)
 
 
 def _types(moto: MotoServer) -> Counter[str]:
