@@ -13,6 +13,7 @@ _BROUGHT_BY = {
     "plan": _PLAN,
     "aws": _PLAN | {"boto3", "botocore", "python_terraform"},
     "daemon": _PLAN | _DAEMON,
+    "train": _PLAN | {"torch"},
     "ray": _PLAN | {"ray"},
     "plot": _PLAN | {"matplotlib"},
 }
