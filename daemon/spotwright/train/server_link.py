@@ -123,6 +123,9 @@ class ServerLink:
                 if self._wire is None:
                     self._connect()
                 return attempt()
+            except TrainingError:
+                self.close()
+                raise
             except ConnectionLostError as error:
                 self.close()
                 lost_s = lost_s or time.monotonic()

@@ -97,8 +97,9 @@ class Worker:
             self._sort_links()
             answer = self._links[0].join()
             self._on_others(ServerLink.pull)
-        except TrainingOverError:
-            self.is_over = True
+        except BaseException as error:
+            self.is_over = isinstance(error, TrainingOverError)
+            self.close()
             raise
         self.sequence = max(link.sequence for link in self._links)
         self.is_over = Flag.OVER in answer.flags
@@ -152,6 +153,12 @@ class Worker:
             failure: what makes all training stop, such as a loss that is NaN.
         """
         self._on_all(lambda link: link.leave(is_over=self.is_over, failure=failure))
+        self.close()
+
+    def close(self) -> None:
+        """End the connections without a word, as when this process died."""
+        for link in self._links:
+            link.close()
         self._threads.shutdown()
 
     def __enter__(self) -> Self:
