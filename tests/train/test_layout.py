@@ -101,7 +101,8 @@ def test_views_of_a_flat_buffer_are_its_memory() -> None:
     flat.view(16, entry).fill_(1.0)
 
     assert bytes(flat.bytes[16:40]) == torch.ones(6).numpy().tobytes()
-    assert not any(flat.bytes[:16]) and not any(flat.bytes[40:])
+    assert not any(flat.bytes[:16])
+    assert not any(flat.bytes[40:])
 
 
 def test_differences_are_named() -> None:

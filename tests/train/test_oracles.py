@@ -123,9 +123,7 @@ def test_staleness_counts_the_updates_between_pull_and_push() -> None:
     with small_job() as job:
         first, second = build_model(), build_model()
         with job.worker("a", first) as a, job.worker("b", second) as b:
-            told = []
-            for step in range(4):
-                told.append(a.exchange(loss=backward(first, step), batch=8).staleness)
+            told = [a.exchange(loss=backward(first, i), batch=8).staleness for i in range(4)]
             told.append(b.exchange(loss=backward(second, 9), batch=8).staleness)
             told.append(a.exchange(loss=backward(first, 5), batch=8).staleness)
 

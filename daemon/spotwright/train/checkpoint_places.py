@@ -3,7 +3,7 @@
 import io
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Protocol
@@ -61,9 +61,9 @@ class FolderPlace:
             unfinished.replace(path)
             _sync_folder(self._folder)
         except OSError as error:
+            with suppress(OSError):  # it may not even have been begun
+                unfinished.unlink()
             raise OutsideWorldError(f"cannot write {path}: {error.strerror}") from error
-        finally:
-            unfinished.unlink(missing_ok=True)
 
     def read(self, name: str) -> bytes | None:
         """Return a document; None: there is none."""

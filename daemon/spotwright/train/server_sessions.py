@@ -104,11 +104,11 @@ class ServerSessions:
             with contextlib.suppress(OSError):
                 self._listener.shutdown(socket.SHUT_RDWR)
             self._listener.close()
-        self.progress.end()
         with self.progress.lock:
             wires, threads = list(self._wires), list(self._threads)
         for wire in wires:
             wire.close()
+        self.progress.stop()
         for thread in threads:
             thread.join()
 
