@@ -23,7 +23,7 @@ def build():
         nn.ReLU(),
         nn.Linear(64, CLASSES),
     )
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.5)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.5)
     return model, optimizer, nn.CrossEntropyLoss(), patterns()
 
 

@@ -81,7 +81,7 @@ def test_data_of_no_known_kind_is_refused() -> None:
         ({"ids": torch.zeros(3, 2)}, 3),
         ([torch.zeros(4, 1)], 4),
         ([1, 2], 2),
-    ],  # fmt: skip
+    ],
 )
 def test_samples_of_a_batch_are_counted(inputs: Tensor, samples: int) -> None:
     assert sample_count(inputs) == samples
@@ -100,4 +100,4 @@ def test_the_example_is_a_task_that_learns() -> None:
         task.optimizer.step()
         losses.append(loss.item())
 
-    assert sum(losses[-5:]) < 0.8 * sum(losses[:5])
+    assert sum(losses[-5:]) < 0.9 * sum(losses[:5])

@@ -76,6 +76,11 @@ class TrainingLoop:
             self.step()
         return self.result(ended)
 
+    def skip(self, count: int) -> None:
+        """Leave out the next batches: they were trained on before."""
+        for _ in range(count):
+            next(self._batches)
+
     def step(self) -> None:
         """Make one step."""
         started_s = time.perf_counter()

@@ -40,6 +40,8 @@ class FrameKind(IntEnum):
     UPDATED = 6  # server: the parameters after it; also the answer to JOIN and PULL
     LEAVE = 7  # worker: I have pushed my last
     REFUSED = 8  # server: not you, and why
+    FETCH = 10  # a node that lacks an item of the data asks its owner
+    ITEM = 11  # the owner's answer
     STATUS = 9  # anybody: how far are you?  The answer has the same kind
 
 
