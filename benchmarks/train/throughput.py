@@ -79,14 +79,16 @@ def measure(megabytes: int) -> dict[str, float]:
     torch.set_num_threads(1)
     model = Tensors(megabytes)
     room = memoryview(bytearray(megabytes * 1_000_000))
-    with Worker(model, [f"127.0.0.1:{ports[0]}"], name="w") as worker:
-        with socket.create_connection(("127.0.0.1", ports[1])) as bare:
-            bare.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            found = _take_turns(model, worker, bare, room)
+    with (
+        Worker(model, [f"127.0.0.1:{ports[0]}"], name="w") as worker,
+        socket.create_connection(("127.0.0.1", ports[1])) as bare,
+    ):
+        bare.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        found = _take_turns(model, worker, bare, room)
     for process in processes:
         process.terminate()
         process.join()
-    assert float(model.parts[0][0]) < 0, "the parameters did not move"
+    assert model.parts[0][0].item() < 0, "the parameters did not move"
     return found
 
 

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 import torch
+from torch import nn
 
 from spotwright.domain.errors import PeerRefusedError, TrainingOverError
 from spotwright.domain.workload import Strategy
@@ -61,6 +62,10 @@ def test_a_round_does_not_wait_for_a_worker_whose_connection_ended() -> None:
     assert (told.applied, told.version, members) == (True, 1, ["stays"])
 
 
+def one_step(worker: Worker, model: nn.Module, seed: int) -> None:
+    worker.exchange(loss=backward(model, seed), batch=8)
+
+
 def test_a_gradient_that_comes_after_its_round_is_not_applied_and_its_worker_goes_on() -> None:
     with small_job(Strategy.BSP_PS, begin_with=2, patience_s=0.2) as job:
         models = [build_model(), build_model()]
@@ -70,8 +75,8 @@ def test_a_gradient_that_comes_after_its_round_is_not_applied_and_its_worker_goe
         quick.exchange(loss=backward(models[1], 1), batch=8)
         late = slow.exchange(loss=backward(models[0], 2), batch=8)
         with together(
-            lambda: slow.exchange(loss=backward(models[0], 3), batch=8) and None,
-            lambda: quick.exchange(loss=backward(models[1], 4), batch=8) and None,
+            lambda: one_step(slow, models[0], 3),
+            lambda: one_step(quick, models[1], 4),
         ):
             pass
         updates = [(update.worker, update.version) for update in job.updates[0]]

@@ -1,6 +1,7 @@
 """Training by servers and workers, against the same steps in plain PyTorch."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -21,7 +22,7 @@ from tests.train.small_training import (
 
 
 def adam(model: nn.Module) -> torch.optim.Optimizer:
-    groups = [
+    groups: list[dict[str, Any]] = [
         {"params": [model.get_parameter("0.weight")], "weight_decay": 0.1},
         {"params": [p for name, p in model.named_parameters() if name != "0.weight"]},
     ]
@@ -55,7 +56,7 @@ def test_asynchronous_training_is_the_same_updates_in_the_order_they_came(
         models = [build_model() for _ in range(3)]
         workers = [job.worker(f"w{i}", model) for i, model in enumerate(models)]
         tasks = [
-            lambda w=w, m=m, s=100 * i: train(w, m, s)  # type: ignore[misc]
+            lambda w=w, m=m, s=100 * i: train(w, m, s)
             for i, (w, m) in enumerate(zip(workers, models, strict=True))
         ]
         with together(*tasks):
@@ -146,7 +147,7 @@ def test_statistics_and_frozen_parameters_reach_a_worker_that_joins() -> None:
                 worker.exchange(loss=backward(trained, step), batch=8)
         other = normalised()
         with torch.no_grad():
-            other[2].bias.fill_(9.0)
+            other.get_parameter("2.bias").fill_(9.0)
         with job.worker("b", other):
             state = {name: tensor.clone() for name, tensor in other.state_dict().items()}
 

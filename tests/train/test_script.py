@@ -96,7 +96,7 @@ def test_the_example_is_a_task_that_learns() -> None:
         inputs, targets = next(source)
         task.optimizer.zero_grad()
         loss = task.loss(task.model(inputs), targets)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         task.optimizer.step()
         losses.append(loss.item())
 

@@ -10,8 +10,10 @@ loss is weighted by processes * own batch / batch, so the result is the gradient
 """
 
 import argparse
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, distributed, nn
@@ -63,7 +65,7 @@ class ElasticDdp:
         self.step_number = self._resume()
         self.model = DistributedDataParallel(task.model)
         self._computed_s, self._samples = 0.0, 0
-        self._batches = batches(task.data, worker=f"rank{self.rank}", batch=self.split[self.rank])
+        self._batches = self._drawn_batches()
         self._reporter = StepReporter(rank=self.rank)
 
     def run(self, *, steps: int, every: int) -> float:
@@ -84,27 +86,39 @@ class ElasticDdp:
         own = sample_count(inputs)
         started_s = time.perf_counter()
         loss = self.task.loss(self.model(inputs.to(self.device)), targets.to(self.device))
-        total = torch.tensor([float(own), float(not torch.isfinite(loss.detach()))])
-        distributed.all_reduce(total)  # the last batch of an epoch may be smaller
-        if total[1]:
-            raise LossNotFiniteError(
-                loss.item(), worker=f"rank{self.rank}", step=self.step_number + 1
-            )
-        self._computed_s += time.perf_counter() - started_s
-        weight = loss_weight(own, batch=int(total[0]), processes=self.processes)
+        value = loss.item()
+        self._computed_s += time.perf_counter() - started_s  # later ones wait for each other
+        total = self._total(own, value)
+        weight = loss_weight(own, batch=total, processes=self.processes)
         self.task.optimizer.zero_grad()
-        (loss * weight).backward()
+        (loss * weight).backward()  # type: ignore[no-untyped-call]
         self.task.optimizer.step()
         self._samples += own
         self.step_number += 1
-        self._reporter.step(self.step_number, samples=own, loss=loss.item())
-        return loss.item()
+        self._reporter.step(self.step_number, samples=own, loss=value)
+        return value
 
     def save(self) -> None:
         """Have rank 0 keep a checkpoint, and the others wait for it."""
         if self._place is not None and self.rank == 0:
             self._place.write(_NAME, to_parts(self._snapshot()))
         distributed.barrier()
+
+    def _total(self, own: int, loss: float) -> int:
+        """Return the samples of all processes: the last batch of an epoch may be smaller.
+
+        Raises:
+            LossNotFiniteError: on every process, and of the first whose loss is not.
+        """
+        told = torch.zeros(self.processes, 2)
+        told[self.rank] = torch.tensor([float(own), float(not math.isfinite(loss))])
+        distributed.all_reduce(told)
+        spoiled = told[:, 1].nonzero().flatten().tolist()
+        if spoiled:
+            found = loss if self.rank in spoiled else math.nan
+            step = self.step_number + 1
+            raise LossNotFiniteError(found, worker=f"rank{spoiled[0]}", step=step)
+        return int(told[:, 0].sum())
 
     def _snapshot(self) -> Checkpoint:
         layout = Layout.of(self.task.model)
@@ -144,9 +158,12 @@ class ElasticDdp:
         split = split_batch(self.batch, mine.tolist())
         if split != self.split:
             self.split = split
-            self._batches = batches(
-                self.task.data, worker=f"rank{self.rank}.{self.step_number}", batch=split[self.rank]
-            )
+            self._batches = self._drawn_batches()
+
+    def _drawn_batches(self) -> Iterator[tuple[Any, Any]]:
+        """Return batches of this process's size, in another order after each start."""
+        name = f"rank{self.rank}.{self.step_number}"
+        return batches(self.task.data, worker=name, batch=self.split[self.rank])
 
 
 def _flat(model: nn.Module, layout: Layout) -> Tensor:

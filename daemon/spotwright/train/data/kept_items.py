@@ -1,8 +1,8 @@
 """A cache of a dataset's items that never evicts.
 
-Each item is used once an epoch, in an order that is drawn anew. A cache that evicts loses items just
-before they are asked for again; one that keeps the first items that fit has, from the second epoch
-on, exactly as many hits as it has items, which no other cache of its size beats.
+Each item is used once an epoch, in an order that is drawn anew. A cache that evicts loses items
+just before they are asked for again; one that keeps the first items that fit has, from the second
+epoch on, exactly as many hits as it has items, which no other cache of its size beats.
 """
 
 import threading

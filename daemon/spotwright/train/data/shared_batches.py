@@ -63,15 +63,7 @@ class BatchPreparer:
         with self._changed:
             self._changed.wait_for(lambda: len(self._positions) >= workers)
         for batch in batches:
-            number = self._made
-            with self._changed:
-                self._changed.wait_for(lambda: self._is_free(number - self._slots))
-            told = self._write(batch, number % self._slots)
-            with self._changed:
-                self._described.pop(number - self._slots, None)
-                self._described[number] = told
-                self._made = number + 1
-                self._changed.notify_all()
+            self._add(batch)
         with self._changed:
             self._has_ended = True
             self._changed.notify_all()
@@ -87,8 +79,17 @@ class BatchPreparer:
             self._memory.close()
         os.close(self._memory_number)
 
-    def _is_free(self, number: int) -> bool:
-        return all(position > number for position in self._positions.values())
+    def _add(self, batch: Sequence[Tensor]) -> None:
+        """Prepare a batch in the slot of the oldest, which nobody looks at any more."""
+        number, oldest = self._made, self._made - self._slots
+        with self._changed:
+            self._changed.wait_for(lambda: all(at > oldest for at in self._positions.values()))
+        told = self._write(batch, number % self._slots)
+        with self._changed:
+            self._described.pop(oldest, None)
+            self._described[number] = told
+            self._made = number + 1
+            self._changed.notify_all()
 
     def _write(self, batch: Sequence[Tensor], slot: int) -> str:
         at, told = slot * self._slot_bytes, []
