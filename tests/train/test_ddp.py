@@ -1,7 +1,6 @@
 """The all-reduce recipe: uneven splits, gradients of the joint batch, and resuming."""
 
 import multiprocessing
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +46,10 @@ def rows(rank: int, step: int) -> tuple[Tensor, Tensor]:
     return batch(10 * step + rank, SIZES[rank])
 
 
-def train_rank(rank: int, port: int, folder: str, pipe: Any) -> None:
+def train_rank(rank: int, folder: str, pipe: Any) -> None:
     torch.set_num_threads(1)
-    where = f"tcp://127.0.0.1:{port}"
     for steps in (4, 7):  # the second time it goes on from the checkpoint
+        where = f"file://{folder}/store-{steps}"
         distributed.init_process_group("gloo", init_method=where, rank=rank, world_size=2)
         model = build_model()
         task = Task(model, sgd(model), nn.CrossEntropyLoss(), data)
@@ -62,13 +61,10 @@ def train_rank(rank: int, port: int, folder: str, pipe: Any) -> None:
 
 
 def test_two_processes_make_the_steps_of_the_joint_batch_and_resume(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     context = multiprocessing.get_context("forkserver")
     ours, theirs = context.Pipe()
     processes = [
-        context.Process(target=train_rank, args=(rank, port, str(tmp_path), theirs))
-        for rank in range(2)
+        context.Process(target=train_rank, args=(rank, str(tmp_path), theirs)) for rank in range(2)
     ]
     for process in processes:
         process.start()
