@@ -80,7 +80,7 @@ def test_a_worker_with_another_model_is_told_what_differs() -> None:
     with small_job() as job:
         worker = job.worker("w", build_model(hidden=17))
 
-        with pytest.raises(PeerRefusedError, match=r"0\.weight is 17x12 float32, trained, here it is 16x12"):  # fmt: skip # noqa: E501
+        with pytest.raises(PeerRefusedError, match=r"0\.weight is 17x12 .*, here it is 16x12"):
             worker.join()
 
 
@@ -159,7 +159,7 @@ def test_a_shard_that_no_host_has_memory_for_is_refused_with_the_figures() -> No
     shard = Shard(start=0, stop=2**50, frozen_start=2**50, frozen_stop=2**50)
     optimizer = torch.optim.Adam(build_model().parameters())
 
-    with pytest.raises(HostMemoryError, match=r"for 8 workers needs 16777216.00 GiB, and this host"):  # fmt: skip # noqa: E501
+    with pytest.raises(HostMemoryError, match=r"8 workers needs 16777216\.00 GiB, and this"):
         check_fits(shard, optimizer, workers=8)
 
 

@@ -19,7 +19,9 @@ def adam(model: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.AdamW(model.parameters(), lr=0.01, amsgrad=True)
 
 
-def train(folder: str, *, steps: int, count: int = 1, strategy: Strategy = Strategy.ASP_PS) -> torch.Tensor:  # fmt: skip # noqa: E501
+def train(
+    folder: str, *, steps: int, count: int = 1, strategy: Strategy = Strategy.ASP_PS
+) -> torch.Tensor:
     """Train up to a step with one worker; a batch is told by its sequence number."""
     with small_job(
         strategy, count=count, steps=steps, checkpoint=folder, every=4, optimizer=adam
@@ -80,7 +82,7 @@ def test_a_checkpoint_of_another_model_or_number_of_servers_is_refused(tmp_path:
     other = small_job(checkpoint=str(tmp_path), build=lambda: build_model(hidden=9))
     (tmp_path / "shard-0-of-2.ckpt").write_bytes((tmp_path / "shard-0-of-1.ckpt").read_bytes())
 
-    with pytest.raises(CheckpointError, match=r"its 0\.weight is 16x12 float32, trained, here"), other:  # fmt: skip # noqa: E501
+    with pytest.raises(CheckpointError, match=r"its 0\.weight is 16x12 .*, here"), other:
         pass
     with pytest.raises(CheckpointError, match="of server 0 of 1, this is server 0 of 2"):
         train(str(tmp_path), steps=5, count=2)

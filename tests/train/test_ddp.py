@@ -75,7 +75,8 @@ def test_two_processes_make_the_steps_of_the_joint_batch_and_resume(tmp_path: Pa
     oracle = build_model()
     optimizer = sgd(oracle)
     for step in range(7):
-        inputs, targets = (torch.cat(part) for part in zip(*(rows(r, step) for r in range(2)), strict=True))  # fmt: skip # noqa: E501
+        first, second = rows(0, step), rows(1, step)
+        inputs, targets = torch.cat([first[0], second[0]]), torch.cat([first[1], second[1]])
         optimizer.zero_grad()
         nn.functional.cross_entropy(oracle(inputs), targets).backward()
         optimizer.step()

@@ -110,7 +110,8 @@ def test_differences_are_named() -> None:
 
     told = difference(ours, theirs)
 
-    assert told == "it has no bias; its weight is 3x4 float32, trained, here it is 2x4 float32, trained"  # fmt: skip # noqa: E501
+    shapes = "its weight is 3x4 float32, trained, here it is 2x4 float32, trained"
+    assert told == f"it has no bias; {shapes}"
     assert difference(ours, ours) == ""
     assert ours.fingerprint() != theirs.fingerprint()
 

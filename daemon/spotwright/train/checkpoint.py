@@ -105,7 +105,9 @@ def from_bytes(content: bytes, *, place: str) -> Checkpoint:
         raise CheckpointError(f"it cannot be read: {error!r}", place=place) from error
 
 
-def check_fits(checkpoint: Checkpoint, *, layout: Layout, index: int, count: int, place: str) -> None:  # fmt: skip # noqa: E501
+def check_fits(
+    checkpoint: Checkpoint, *, layout: Layout, index: int, count: int, place: str
+) -> None:
     """Raise CheckpointError where a server of this model cannot go on from it."""
     differs = difference(layout, checkpoint.layout)
     if differs:

@@ -24,7 +24,11 @@ from spotwright.domain.errors import BadInputError, PeerRefusedError
 
 ALIGNMENT_BYTES = 16  # a multiple of every element's size, so that a cut falls between elements
 _SHOWN_DIFFERENCES = 5
-_DTYPES = {str(d).removeprefix("torch."): d for d in vars(torch).values() if isinstance(d, torch.dtype)}  # fmt: skip # noqa: E501
+_DTYPES = {
+    str(value).removeprefix("torch."): value
+    for value in vars(torch).values()
+    if isinstance(value, torch.dtype)
+}
 
 
 class Kind(StrEnum):

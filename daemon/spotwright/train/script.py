@@ -126,7 +126,9 @@ def _module(where: str) -> Any:
         except ModuleNotFoundError as error:
             if error.name and not where.startswith(error.name):
                 raise
-            raise BadInputError(f"there is no module {where}; name FILE.py or MODULE:FUNCTION") from error  # fmt: skip # noqa: E501
+            raise BadInputError(
+                f"there is no module {where}; name FILE.py or MODULE:FUNCTION"
+            ) from error
     if not path.is_file():
         raise BadInputError(f"there is no file {where}")
     spec = importlib.util.spec_from_file_location(path.stem, path)

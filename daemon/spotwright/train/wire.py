@@ -102,7 +102,10 @@ class Wire:
             ConnectionLostError: nothing arrives any more.
         """
         self._fill(memoryview(self._header))
-        magic, protocol, kind, flags, sequence, version, batch, staleness, loss, note_bytes, body = _HEADER.unpack(self._header)  # fmt: skip # noqa: E501
+        (
+            magic, protocol, kind, flags, sequence, version, batch,
+            staleness, loss, note_bytes, body_bytes,
+        ) = _HEADER.unpack(self._header)  # fmt: skip
         if magic != MAGIC:
             raise PeerRefusedError(f"the peer does not speak this protocol (it began {magic!r})")
         if protocol != PROTOCOL:
@@ -117,7 +120,7 @@ class Wire:
         return Frame(
             kind=FrameKind(kind), flags=Flag(flags), sequence=sequence, version=version,
             batch=batch, staleness=staleness, loss=loss, note=self._note(note_bytes),
-            body_bytes=body,
+            body_bytes=body_bytes,
         )  # fmt: skip
 
     def receive_body(self, frame: Frame, parts: Sequence[memoryview] = ()) -> None:
