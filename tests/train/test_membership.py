@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from spotwright.domain.errors import PeerRefusedError, TrainingOverError
+from spotwright.domain.errors import PeerRefusedError, TrainingError, TrainingOverError
 from spotwright.domain.workload import Strategy
 from spotwright.train import Worker
 from tests.train.lossy_line import lossy_line
@@ -60,6 +60,20 @@ def test_a_round_does_not_wait_for_a_worker_whose_connection_ended() -> None:
         stays.leave()
 
     assert (told.applied, told.version, members) == (True, 1, ["stays"])
+
+
+def test_a_worker_does_not_wait_for_one_server_when_another_has_failed() -> None:
+    with small_job(Strategy.BSP_PS, count=2, begin_with=2) as job:
+        models = [build_model(), build_model()]
+        waits, idle = job.worker("waits", models[0]), job.worker("idle", models[1])
+        with together(waits.join, idle.join):
+            pass
+        job.servers[1].progress.fail(TrainingError("its disk is full"))
+        loss = backward(models[0], 1)
+        with pytest.raises(TrainingError, match="its disk is full"):
+            waits.exchange(loss=loss, batch=8)
+        waits.leave()
+        idle.close()
 
 
 def one_step(worker: Worker, model: nn.Module, seed: int) -> None:

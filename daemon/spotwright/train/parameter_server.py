@@ -31,7 +31,7 @@ from spotwright.train.served_shard import ServedShard, is_elementwise
 from spotwright.train.server_sessions import ServerSessions
 from spotwright.train.updates import AsynchronousUpdates, Progress, Update, Updates
 
-_GOODBYE_S = 10.0  # that workers have to say goodbye in
+_GOODBYE_S = 60.0  # that workers have to end their last step in, and to leave
 STRATEGIES = (Strategy.ASP_PS, Strategy.BSP_PS)
 
 
@@ -114,9 +114,9 @@ class ParameterServer:
 
     def start(self) -> None:
         """Listen, and serve workers from threads of their own."""
+        self._sessions.start(self.settings.listen, tls_dir=self.settings.tls_dir)
         if self._saver:
             self._saver.start()
-        self._sessions.start(self.settings.listen, tls_dir=self.settings.tls_dir)
 
     def wait(self, *, linger_s: float = 0.0) -> None:
         """Wait until training is over and its workers have left.

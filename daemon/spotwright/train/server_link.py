@@ -45,7 +45,7 @@ class ServerLink:
     def __init__(self, address: Address, settings: LinkSettings, memory: ModelMemory) -> None:
         self.address, self._settings, self._memory = address, settings, memory
         self._wire: Wire | None = None
-        self._opened = self._has_joined = False
+        self._opened = self._has_joined = self._is_ended = False
         self.index, self.count, self.strategy = -1, -1, ""
         self.version, self.sequence = 0, 0
         self.reconnects = 0
@@ -103,11 +103,16 @@ class ServerLink:
             pass  # it is gone, or ends by itself: nothing of ours is lost
         self.close()
 
+    def end(self) -> None:
+        """End the connection for good; who waits in it in another thread waits no longer."""
+        self._is_ended = True
+        self.close()
+
     def close(self) -> None:
         """End the connection without a word."""
-        if self._wire is not None:
-            self._wire.close()
-            self._wire = None
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            wire.close()
 
     def _patiently(self, attempt: Callable[[], _T]) -> _T:
         """Do something with the server; connect anew and do it again while it is away.
@@ -128,6 +133,10 @@ class ServerLink:
                 raise
             except ConnectionLostError as error:
                 self.close()
+                if self._is_ended:
+                    raise ServerLostError(
+                        f"the connection with {self.address} was ended"
+                    ) from error
                 lost_s = lost_s or time.monotonic()
                 if time.monotonic() - lost_s > self._settings.patience_s:
                     raise ServerLostError(

@@ -15,7 +15,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -158,7 +158,7 @@ class Worker:
     def close(self) -> None:
         """End the connections without a word, as when this process died."""
         for link in self._links:
-            link.close()
+            link.end()
         self._threads.shutdown()
 
     def __enter__(self) -> Self:
@@ -180,10 +180,16 @@ class Worker:
         return self._on(self._links[1:], do)
 
     def _on(self, links: Sequence[ServerLink], do: Callable[[ServerLink], _T]) -> list[_T]:
-        """Do something with servers at once, and wait for all of them."""
+        """Do something with servers at once, and wait for all of them, or for one that fails."""
         if len(links) == 1:
             return [do(links[0])]
         waiting = [self._threads.submit(do, link) for link in links]
+        ended, others = wait(waiting, return_when=FIRST_EXCEPTION)
+        if others:
+            for link in links:
+                link.end()  # or this would wait for servers that wait for the one that failed
+        for one in ended:
+            one.result()  # raises what came first
         return [one.result() for one in waiting]
 
     def _sort_links(self) -> None:
