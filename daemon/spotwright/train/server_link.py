@@ -124,6 +124,8 @@ class ServerLink:
         """
         lost_s, pause_s = 0.0, _FIRST_PAUSE_S
         while True:
+            if self._is_ended:
+                raise ServerLostError(f"the connection with {self.address} was ended here")
             try:
                 if self._wire is None:
                     self._connect()
@@ -133,10 +135,6 @@ class ServerLink:
                 raise
             except ConnectionLostError as error:
                 self.close()
-                if self._is_ended:
-                    raise ServerLostError(
-                        f"the connection with {self.address} was ended"
-                    ) from error
                 lost_s = lost_s or time.monotonic()
                 if time.monotonic() - lost_s > self._settings.patience_s:
                     raise ServerLostError(

@@ -39,6 +39,9 @@ class SessionHome(Protocol):
     def left(self, session: "Session") -> None:
         """Count on its worker no longer."""
 
+    def is_over_elsewhere(self) -> None:
+        """Take note that a worker has seen the end on another server."""
+
     def workers(self) -> list[str]:
         """Return who is connected."""
 
@@ -174,7 +177,7 @@ class Session:
         if problem:
             self._progress.fail(TrainingError(str(problem)[:2000]))
         elif Flag.OVER in frame.flags:
-            self._progress.end()
+            self._home.is_over_elsewhere()
         self.wire.send(Frame(kind=FrameKind.LEAVE))
 
     def _check_running(self) -> None:

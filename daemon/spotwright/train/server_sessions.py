@@ -38,6 +38,7 @@ class ServerSessions:
         self._threads: set[threading.Thread] = set()
         self._wires: set[Wire] = set()
         self._by_worker: dict[str, Session] = {}
+        self._is_ending = False
         self._replaced: set[str] = set()  # processes whose name another took
 
     @property
@@ -84,7 +85,14 @@ class ServerSessions:
             if self._by_worker.get(session.worker) is session:
                 del self._by_worker[session.worker]
                 self.updates.leave(session.worker)
+            if self._is_ending and not self._by_worker:
+                self.progress.end()
             self.progress.lock.notify_all()
+
+    def is_over_elsewhere(self) -> None:
+        """Take no more steps once the last worker has left: others may still push the same step."""
+        with self.progress.lock:
+            self._is_ending = True
 
     def workers(self) -> list[str]:
         """Return the names of those that are connected."""
