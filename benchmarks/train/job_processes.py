@@ -64,4 +64,4 @@ def wait_for_version(folder: Path, version: int) -> None:
 
 def preload() -> None:
     """Have one process import PyTorch, from which all others are forked."""
-    multiprocessing.get_context("forkserver").set_forkserver_preload([_MODULE])
+    multiprocessing.get_context("forkserver").set_forkserver_preload([_MODULE, "torch._dynamo"])

@@ -92,7 +92,7 @@ def test_the_example_is_a_task_that_learns() -> None:
     source = batches(task.data, worker="w", batch=64)
 
     losses = []
-    for _ in range(60):
+    for _ in range(200):
         inputs, targets = next(source)
         task.optimizer.zero_grad()
         loss = task.loss(task.model(inputs), targets)
@@ -100,4 +100,4 @@ def test_the_example_is_a_task_that_learns() -> None:
         task.optimizer.step()
         losses.append(loss.item())
 
-    assert sum(losses[-5:]) < 0.9 * sum(losses[:5])
+    assert sum(losses[-5:]) < 0.7 * sum(losses[:5])

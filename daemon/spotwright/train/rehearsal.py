@@ -27,6 +27,7 @@ from spotwright.train.roles import (
 from spotwright.train.training_loop import WorkerResult
 
 _ENDS_WITHIN_S = 30.0
+_SLOW_TO_IMPORT = "torch._dynamo"  # which the first optimizer of a process does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,7 @@ def rehearse(
         SpotwrightError: what the first role that failed says; the others are ended.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["spotwright.train.roles"])
+    context.set_forkserver_preload(["spotwright.train.roles", _SLOW_TO_IMPORT])
     children: list[_Child] = []
     try:
         for role in servers:  # in a list from the start, so that all are ended
