@@ -78,7 +78,10 @@ def _header(**changes: int | bytes | float) -> bytes:
     ("sent", "told"),
     [
         (_header(magic=b"GET "), "does not speak this protocol"),
-        (b"GET / HTTP/1.1\r\nHost: example.org\r\nAccept: */*\r\n\r\n", "does not speak"),
+        (
+            b"GET / HTTP/1.1\r\nHost: example.org\r\nAccept: */*\r\nUser-Agent: x\r\n\r\n",
+            "does not speak",
+        ),
         (_header(protocol=2), "version 2 of the protocol, this is version 1; install the same"),
         (_header(kind=99), "no known kind"),
         (_header(flags=128), "no known kind"),

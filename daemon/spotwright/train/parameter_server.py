@@ -8,7 +8,7 @@ Each server of a job is a process of its own and builds the same model; settings
 it is. docs/training.md has what is guaranteed.
 """
 
-import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,8 +131,9 @@ class ParameterServer:
         with progress.lock:
             while progress.takes_updates:
                 progress.lock.wait(1.0)  # Ctrl-C is heard in between
-        self._sessions.wait_until_all_left(_GOODBYE_S)
-        threading.Event().wait(linger_s)
+        if not progress.is_stopped:
+            self._sessions.wait_until_all_left(_GOODBYE_S)
+            time.sleep(linger_s)
         if progress.failure is not None:
             raise progress.failure
 

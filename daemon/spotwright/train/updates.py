@@ -71,7 +71,8 @@ class Progress:
         self.lock = Condition()
         self.before_update: Callable[[], None] = lambda: None  # waits while too much is unsaved
         self.failure: TrainingError | None = None
-        self._ended_elsewhere = self._is_stopped = False
+        self._ended_elsewhere = False
+        self.is_stopped = False  # in this process; another may go on
 
     @property
     def is_over(self) -> bool:
@@ -82,12 +83,12 @@ class Progress:
     @property
     def takes_updates(self) -> bool:
         """Whether there is another step to make."""
-        return not (self.is_over or self._is_stopped) and self.failure is None
+        return not (self.is_over or self.is_stopped) and self.failure is None
 
     def stop(self) -> None:
         """Make no more steps in this process; another may go on from its checkpoint."""
         with self.lock:
-            self._is_stopped = True
+            self.is_stopped = True
             self.lock.notify_all()
 
     def end(self) -> None:
