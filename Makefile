@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-agents test check bench bench-accuracy bench-planner bench-control bench-daemon bench-agent bench-terraform bench-profile proto catalog traces soak format clean
+.PHONY: help demo demo-agents test check bench bench-accuracy bench-planner bench-control bench-daemon bench-agent bench-terraform bench-profile bench-train proto catalog traces soak format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -54,6 +54,9 @@ bench-agent: $(VENV)/.dev ## the agent: memory, CPU, notices, outages, a full di
 
 bench-daemon: $(VENV)/.dev ## the daemon under load: ingest, predictions, plans, restarts; 8 minutes on a quiet machine
 	$(BIN)/python -m benchmarks.daemon
+
+bench-train: $(VENV)/.dev ## the trainer: exchanges beside a bare socket, kills, the reporter; 3 minutes on a quiet machine
+	$(BIN)/python -m benchmarks.train
 
 bench-terraform: $(VENV)/.dev ## apply beside Terraform by hand, fleets of 8 to 256 nodes, variables of 500 pools; 6 minutes, needs Terraform
 	$(BIN)/python -m benchmarks.terraform

@@ -9,7 +9,7 @@ from spotwright.domain.errors import MissingExtraError
 @pytest.mark.parametrize(
     ("extra", "module"),
     [("plan", "numpy"), ("plan", "yaml"), ("plan", "scipy.stats"), ("aws", "boto3"),
-     ("aws", "botocore.config"), ("aws", "numpy")],
+     ("aws", "botocore.config"), ("aws", "numpy"), ("train", "torch.nn")],
 )  # fmt: skip
 def test_a_missing_package_of_the_extra_names_the_extra(extra: str, module: str) -> None:
     expected = pytest.raises(MissingExtraError, match=f"^refresh needs the '{extra}' extra")

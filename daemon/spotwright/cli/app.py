@@ -20,6 +20,7 @@ from spotwright.cli.serve import serve
 from spotwright.cli.simulate import simulate
 from spotwright.cli.status import status
 from spotwright.cli.terminal import is_plain
+from spotwright.cli.train import train
 from spotwright.cli.watch import watch
 
 app = typer.Typer(
@@ -37,6 +38,7 @@ app.command()(compare)
 app.command()(simulate)
 app.command()(calibrate)
 app.command()(profile)
+app.command()(train)
 app.command()(apply)
 app.command()(destroy)
 app.command()(reconcile)

@@ -16,6 +16,9 @@ SpotwrightError
     OutsideFittedRangeError       a fitted law asked beyond its data
     NotFoundError                 no such plan, job or agent
     JobEndedError                 a job that has ended cannot change any more
+    HostMemoryError               a model needs more memory than its host has
+    CheckpointError               truncated, foreign or of another model
+    BatchError                    a batch that cannot be trained on
   NoFeasibleFleetError          no fleet meets the goal: exit 3
   SolverGaveUpError             the search ended without a fleet and without a proof: exit 1
   OutsideWorldError             AWS or a file system said no: exit 1
@@ -29,6 +32,11 @@ SpotwrightError
   WorkerDiedError               the process that worked on the answer is gone: exit 1
   NotAllowedError               the daemon does not know the caller, or does not let it: exit 1
   DeclinedError                 the user was asked and said no: exit 1
+  TrainingError                 training cannot go on: exit 1
+    PeerRefusedError              a peer with another model, version, certificate or name
+    LossNotFiniteError            a worker's loss is NaN or infinite
+    ServerLostError               a parameter server stayed away for too long
+    TrainingOverError             a worker that came after the end
   MissingExtraError             an optional dependency is not installed: exit 1
 """
 
@@ -213,6 +221,35 @@ class JobEndedError(BadInputError):
         self.job_id, self.state = job_id, state
 
 
+class HostMemoryError(BadInputError):
+    """A model needs more memory than the host has to give."""
+
+    reason = "HOST_MEMORY"
+
+    def __init__(self, what: str, *, needed_bytes: int, available_bytes: int, way_out: str) -> None:
+        super().__init__(
+            f"{what} needs {needed_bytes / 2**30:.2f} GiB, and this host has "
+            f"{available_bytes / 2**30:.2f} GiB to give; {way_out}"
+        )
+        self.needed_bytes, self.available_bytes = needed_bytes, available_bytes
+
+
+class CheckpointError(BadInputError):
+    """A checkpoint is truncated, foreign, or of another model."""
+
+    reason = "CHECKPOINT"
+
+    def __init__(self, problem: str, *, place: str) -> None:
+        super().__init__(f"checkpoint {place}: {problem}")
+        self.problem, self.place = problem, place
+
+
+class BatchError(BadInputError):
+    """A batch is empty, or is not what the model takes."""
+
+    reason = "BATCH"
+
+
 class NoFeasibleFleetError(SpotwrightError):
     """No fleet that the limits allow meets the goal."""
 
@@ -321,6 +358,43 @@ class DeclinedError(SpotwrightError):
     """The user was asked, and did not want it."""
 
     reason = "DECLINED"
+
+
+class TrainingError(SpotwrightError):
+    """Training cannot go on."""
+
+    reason = "TRAINING"
+
+
+class PeerRefusedError(TrainingError):
+    """A peer has another model, protocol version, certificate or name than it must have."""
+
+    reason = "PEER_REFUSED"
+
+
+class LossNotFiniteError(TrainingError):
+    """The loss of a worker is NaN or infinite, and so would be every parameter after it."""
+
+    reason = "LOSS_NOT_FINITE"
+
+    def __init__(self, loss: float, *, worker: str, step: int) -> None:
+        super().__init__(
+            f"loss is {loss} on worker {worker} at step {step}; lower the learning rate, or look "
+            "at that worker's data. Its gradient was not pushed"
+        )
+        self.loss, self.worker, self.step = loss, worker, step
+
+
+class ServerLostError(TrainingError):
+    """A parameter server did not come back in time."""
+
+    reason = "SERVER_LOST"
+
+
+class TrainingOverError(TrainingError):
+    """A worker came after training had ended."""
+
+    reason = "TRAINING_OVER"
 
 
 class MissingExtraError(SpotwrightError):

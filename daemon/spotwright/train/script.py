@@ -1,0 +1,141 @@
+"""What is trained, as a script says it.
+
+    def build():
+        return model, optimizer, loss, data
+
+`loss` takes the model's outputs and the targets. `data` is a dataset with a length, of which each
+worker draws batches in an order of its own; or a function of a worker's name and the batch size
+that returns an iterable of batches; or such an iterable, begun anew when it ends. A batch is a pair
+of inputs and targets.
+"""
+
+import importlib
+import importlib.util
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn, optim
+from torch.utils.data import DataLoader, Dataset
+
+from spotwright.domain.errors import BadInputError, BatchError
+
+_BUILD = "build"
+
+
+class Task(NamedTuple):
+    """What `build` of a script returns."""
+
+    model: nn.Module
+    optimizer: optim.Optimizer
+    loss: Callable[[Any, Any], Tensor]
+    data: Any
+
+
+def load_task(script: str) -> Task:
+    """Build what FILE.py, FILE.py:FUNCTION or MODULE:FUNCTION describes.
+
+    Raises:
+        BadInputError: there is no such file, module or function, or it returns something else.
+    """
+    where, _, function = script.rpartition(":") if ":" in script else (script, "", _BUILD)
+    build = getattr(_module(where), function, None)
+    if not callable(build):
+        raise BadInputError(
+            f"{where} has no function {function}; define `def {function}():` that returns a model, "
+            "an optimizer, a loss function and data"
+        )
+    made = build()
+    if not isinstance(made, tuple) or len(made) != len(Task._fields):
+        raise BadInputError(
+            f"{function} of {where} returned {type(made).__name__}, not four values: a model, an "
+            "optimizer, a loss function and data"
+        )
+    task = Task(*made)
+    if not isinstance(task.model, nn.Module) or not isinstance(task.optimizer, optim.Optimizer):
+        raise BadInputError(
+            f"{function} of {where} returned a {type(task.model).__name__} and a "
+            f"{type(task.optimizer).__name__} where a torch.nn.Module and an optimizer are needed"
+        )
+    return task
+
+
+def batches(data: Any, *, worker: str, batch: int) -> Iterator[tuple[Any, Any]]:
+    """Yield batches for as long as a worker trains.
+
+    Raises:
+        BatchError: data is empty, or its items are no pairs of inputs and targets.
+    """
+    if batch < 1:
+        raise BatchError(f"worker {worker}: a batch of {batch} samples; --batch counts from 1")
+    dice = torch.Generator().manual_seed(zlib.crc32(worker.encode()))  # an order of its own
+    while True:
+        count = 0
+        for item in _one_pass(data, dice, worker=worker, batch=batch):
+            count += 1
+            yield _pair(item, worker)
+        if not count:
+            raise BatchError(f"worker {worker}: the data has no batch at all")
+
+
+def sample_count(inputs: Any) -> int:
+    """Return how many samples a batch has."""
+    if isinstance(inputs, Tensor):
+        return int(inputs.shape[0]) if inputs.dim() else 1
+    if isinstance(inputs, dict):
+        return sample_count(next(iter(inputs.values()), ()))
+    if isinstance(inputs, list | tuple) and inputs and isinstance(inputs[0], Tensor):
+        return sample_count(inputs[0])
+    return len(inputs)
+
+
+def _one_pass(data: Any, dice: torch.Generator, *, worker: str, batch: int) -> Iterable[Any]:
+    if isinstance(data, DataLoader):
+        return data
+    if isinstance(data, Dataset) and hasattr(data, "__len__"):
+        if not len(data):
+            return ()
+        return DataLoader(data, batch, shuffle=True, generator=dice)
+    if callable(data):
+        made: Iterable[Any] = data(worker, batch)
+        return made
+    if isinstance(data, Iterable):
+        return data
+    raise BadInputError(
+        f"data is a {type(data).__name__}; return a dataset, a function of (worker, batch), or an "
+        "iterable of batches"
+    )
+
+
+def _pair(item: Any, worker: str) -> tuple[Any, Any]:
+    if not isinstance(item, tuple | list) or len(item) != 2:
+        raise BatchError(
+            f"worker {worker}: a batch is a {type(item).__name__}, not a pair of inputs and targets"
+        )
+    return item[0], item[1]
+
+
+def _module(where: str) -> Any:
+    path = Path(where)
+    if path.suffix != ".py":
+        try:
+            return importlib.import_module(where)
+        except ModuleNotFoundError as error:
+            if error.name and not where.startswith(error.name):
+                raise
+            raise BadInputError(
+                f"there is no module {where}; name FILE.py or MODULE:FUNCTION"
+            ) from error
+    if not path.is_file():
+        raise BadInputError(f"there is no file {where}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)
+    sys.path.insert(0, str(path.parent.resolve()))  # what stands beside the script can be imported
+    spec.loader.exec_module(module)
+    return module

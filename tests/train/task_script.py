@@ -1,0 +1,57 @@
+"""Tasks that train in milliseconds a step, some of which go wrong."""
+
+import time
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from spotwright.train.script import Task
+from tests.train.small_training import batch, build_model
+
+_Batches = Iterator[tuple[Tensor, Tensor]]
+
+
+def build() -> Task:
+    model = build_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    return Task(model, optimizer, nn.CrossEntropyLoss(), plain)
+
+
+def build_slow() -> Task:
+    return build()._replace(data=slow)
+
+
+def build_spoiled() -> Task:
+    return build()._replace(data=spoiled)
+
+
+def build_empty() -> Task:
+    return build()._replace(data=empty)
+
+
+def no_task() -> int:
+    return 3
+
+
+def plain(worker: str, size: int) -> _Batches:
+    for step in range(1_000_000):
+        yield batch(1000 * sum(worker.encode()) + step, size)
+
+
+def slow(worker: str, size: int) -> _Batches:
+    for one in plain(worker, size):
+        time.sleep(0.01)
+        yield one
+
+
+def spoiled(worker: str, size: int) -> _Batches:
+    """Yield what is not a number in the fifth batch of w1."""
+    for step, (inputs, targets) in enumerate(plain(worker, size)):
+        yield (inputs * torch.nan if (worker, step) == ("w1", 4) else inputs), targets
+
+
+def empty(worker: str, size: int) -> _Batches:
+    """Yield nothing in the second batch of w0."""
+    for step, (inputs, targets) in enumerate(plain(worker, size)):
+        yield (inputs[:0], targets[:0]) if (worker, step) == ("w0", 1) else (inputs, targets)
