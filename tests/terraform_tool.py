@@ -1,6 +1,7 @@
 """The real Terraform, run as a user would, in an environment that finds its providers."""
 
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -24,14 +25,24 @@ def require_aws_provider() -> None:
 def run_terraform(
     folder: Path, *arguments: str, environment: Mapping[str, str], timeout_s: float = 100.0
 ) -> subprocess.CompletedProcess[str]:
-    """Run one command in a folder; whoever asks looks at the exit code."""
-    return subprocess.run(
-        ["terraform", *arguments],
+    """Run one command in a folder; whoever asks looks at the exit code.
+
+    Its providers end with it, also where it takes too long.
+    """
+    command = ["terraform", *arguments]
+    with subprocess.Popen(
+        command,
         cwd=folder,
         env=terraform_environment(environment, config_file=_CONFIG_FILE)
         | {"TF_CLI_ARGS": "-no-color"},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=timeout_s,
-        check=False,
-    )
+        start_new_session=True,
+    ) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)

@@ -1,6 +1,7 @@
 """From a job file to instances and back: `apply`, `reconcile`, `destroy` on an emulated AWS."""
 
 import json
+import re
 import signal
 import subprocess
 from collections import Counter
@@ -124,6 +125,12 @@ def test_a_fleet_planned_by_a_daemon_is_changed_where_it_runs_and_drift_is_told(
     kinds = {each["kind"] for each in told["differences"]}
     assert {"missing-nodes", "desired-count"} <= kinds
     assert ["aws_autoscaling_group" in change["address"] for change in told["drift"]] == [True]
+
+    flags = "--dir", folder, "--deadline", "30h"
+    shown = spotwright("apply", job, *flags, environment=env)  # nobody says yes
+    assert shown.returncode == 1
+    assert f" {wanted - 1} -> {wanted} " in shown.stdout
+    assert re.search(r"^rent: (\S+) -> (?!\1)", shown.stdout, re.MULTILINE)
     spotwright("destroy", "--dir", folder, "--auto-approve", environment=env)
     assert rented(moto) == Counter()
 

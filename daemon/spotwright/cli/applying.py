@@ -1,12 +1,13 @@
 """What `apply` does: plan the fleet, plan by Terraform, ask, and apply that plan."""
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+from spotwright.adapters.terraform.changes import Action, ResourceChange
 from spotwright.adapters.terraform.driver import Terraform
 from spotwright.adapters.terraform.fleet_folder import FleetFolder
 from spotwright.adapters.terraform.guards import is_made, refuse_foreign_root, refuse_other_fleet
@@ -21,7 +22,7 @@ from spotwright.cli.planning import infeasible_answer_json
 from spotwright.cli.rented import open_rented
 from spotwright.cli.terminal import note, print_json
 from spotwright.cli.terraform_run import open_terraform
-from spotwright.domain.errors import BadInputError
+from spotwright.domain.errors import BadInputError, OutsideWorldError
 from spotwright.domain.hardware import Cloud
 from spotwright.domain.questions import JobDocument, NoFleet, PlannedFleet
 from spotwright.domain.rental import WantedFleet
@@ -29,6 +30,7 @@ from spotwright.usecases.planner_port import Planner
 from spotwright.usecases.rent_prices import catalog_prices
 
 _WAY_OUT = "use the folder and the state that they were rented with, or give the job another name"
+_GROUP = "aws_autoscaling_group"
 
 
 def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
@@ -61,6 +63,7 @@ def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
         with recovery.refusing_unheld(last or after) if resources else nullcontext():
             planned = terraform.plan(work.plan_file, variables=work.variables_file)
         refuse_foreign_root(asked.folder, resources, after, planned.changes)
+        before = _as_it_runs(before, planned.changes)
         pools = {p.pool for fleet in (before, after) if fleet is not None for p in fleet.pools}
         renting = Renting(
             before=before,
@@ -98,6 +101,26 @@ def _rented(
         "state that they were rented with, or you rent them twice"
     )
     return None
+
+
+def _as_it_runs(
+    before: WantedFleet | None, changes: Sequence[ResourceChange]
+) -> WantedFleet | None:
+    """Return a fleet with as many nodes as its groups were told to run, by whomever.
+
+    Only groups that Terraform is about to change can have another number than the variables say.
+    """
+    groups = {c.key for c in changes if c.kind == _GROUP and c.action is Action.UPDATE}
+    if before is None or not groups:
+        return before
+    try:
+        granted = open_rented(before.region).granted(before.name)
+    except OutsideWorldError as error:
+        note(f"not known how many nodes of fleet {before.name!r} run: {error}")
+        return before
+    counts = {g.pool_key: g.desired_count for g in granted.groups if g.pool_key in groups}
+    pools = [replace(p, node_count=counts.get(p.key, p.node_count)) for p in before.pools]
+    return replace(before, pools=tuple(pools))
 
 
 def _planned(

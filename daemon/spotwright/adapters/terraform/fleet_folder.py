@@ -21,7 +21,7 @@ from spotwright.domain.errors import BusyError, OutsideWorldError, TerraformRefu
 
 _MODULE = "spotwright-module"
 _PARTS = ("*.tf", "*.tftpl", "cloud-init/**/*", "modules/**/*")
-_NO_PARTS = {".terraform", "tests", "examples"}
+_NO_PARTS = {".terraform", ".terraform.lock.hcl", "tests", "examples"}
 _RETRY_S = 60.0
 _IGNORED = ".terraform/\n*.tfstate\n*.tfstate.*\n.spotwright/\n"
 
