@@ -70,6 +70,7 @@ def print_one_pool(options: Options) -> None:
         for campaign in campaigns
     ]
     _print_cells("One pool: 48 h job, 0.2 h restart, mean $ of the same windows", cells)
+    _print_blind(campaigns, cells, options)
     ratios = [_ratio(cell) for cell in cells]
     late = sum(cell.misses(PolicyName.OURS) for cell in cells)
     runs = sum(len(cell.outcomes[PolicyName.OURS]) for cell in cells)
@@ -88,6 +89,36 @@ def print_one_pool(options: Options) -> None:
                 figure=f"{fmean(ratios):.3f}",
                 target="<= 0.95",
                 is_met=fmean(ratios) <= 0.95,
+            ),
+        ],
+    )
+
+
+def _print_blind(campaigns: Sequence[Campaign], told: Sequence[Cell], options: Options) -> None:
+    """Print what our policy pays where it learns of capacity by asking for nodes only.
+
+    So does the daemon. The rivals of the paper, and our policy in the table before, are told at any
+    time whether there is any.
+    """
+    blind = replace(CONDITIONS, is_probed=False)
+    rows, ratios, late = [], [], 0
+    for cell in told:
+        (campaign,) = (each for each in campaigns if each.zone == cell.place)
+        own = _cell(
+            [campaign], cell.deadline_hours, options, blind, (PolicyName.OURS,), bound=False
+        )
+        usd = own.mean_usd(PolicyName.OURS)
+        ratios.append(usd / cell.mean_usd(PolicyName.UNIFORM_PROGRESS))
+        late += own.misses(PolicyName.OURS)
+        rows.append((f"{cell.deadline_hours:g} h", cell.place, f"{usd:.1f}", f"{ratios[-1]:.3f}"))
+    header = ("deadline", "zone", "ours", "ours / uniform, which is told")
+    print_table("One pool: capacity learnt from grants and losses only", header, rows)
+    print_rows(
+        "One pool, capacity not told",
+        [
+            Row(what="deadlines missed", figure=str(late), target="0", is_met=late == 0),
+            Row(
+                what="cost over uniform progress, mean of the cells", figure=f"{fmean(ratios):.3f}"
             ),
         ],
     )
