@@ -112,30 +112,3 @@ def test_nothing_is_rented_where_it_cannot_be_known_what_runs(
         fleets.apply("job-2", variables, is_wanted=lambda: True)
 
     assert nodes(moto) == before
-
-
-def test_all_that_was_applied_is_given_back_and_to_do_so_again_changes_nothing(
-    variables: str, moto: MotoServer, tmp_path: Path
-) -> None:
-    fleets = fleets_in(tmp_path / "fleets")
-    fleets.give_back("job-1")  # nothing was ever rented
-    assert fleets.apply("job-1", variables, is_wanted=lambda: True)
-    assert nodes(moto)
-
-    for _ in range(2):
-        fleets.give_back("job-1")
-        assert not nodes(moto)
-
-    assert not (tmp_path / "fleets" / "job-1" / "fleet.auto.tfvars.json").exists()
-
-
-def test_what_a_cut_off_apply_left_is_given_back_too(
-    variables: str, moto: MotoServer, tmp_path: Path
-) -> None:
-    folder = tmp_path / "fleets"
-    killed_apply(folder, variables, moto)
-    assert nodes(moto)
-
-    fleets_in(folder).give_back("job-1")
-
-    assert not nodes(moto)

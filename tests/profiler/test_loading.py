@@ -15,7 +15,7 @@ from tests.profiler.subjects import WIDTH, HandClock, nothing, taking, trainee
 
 BATCH, COUNT = 8, 64
 PREP_S, FETCH_S, STEP_S = 0.005, 0.02, 0.1
-PAGE_BYTES = 1 << 20  # of a sample: further than the kernel reads ahead
+PAGE_BYTES = 1 << 20  # so far apart that no read brings another sample's page along
 
 
 class SlowSamples:
