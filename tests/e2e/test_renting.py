@@ -126,8 +126,8 @@ def test_a_fleet_planned_by_a_daemon_is_changed_where_it_runs_and_drift_is_told(
     assert {"missing-nodes", "desired-count"} <= kinds
     assert ["aws_autoscaling_group" in change["address"] for change in told["drift"]] == [True]
 
-    flags = "--dir", folder, "--deadline", "30h"
-    shown = spotwright("apply", job, *flags, environment=env)  # nobody says yes
+    asked = "--dir", folder, "--deadline", "30h"
+    shown = spotwright("apply", job, *asked, environment=env)  # nobody says yes
     assert shown.returncode == 1
     assert f" {wanted - 1} -> {wanted} " in shown.stdout
     assert re.search(r"^rent: (\S+) -> (?!\1)", shown.stdout, re.MULTILINE)

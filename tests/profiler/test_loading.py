@@ -15,7 +15,7 @@ from tests.profiler.subjects import WIDTH, HandClock, nothing, taking, trainee
 
 BATCH, COUNT = 8, 64
 PREP_S, FETCH_S, STEP_S = 0.005, 0.02, 0.1
-PAGE_BYTES = 1 << 20  # so far apart that no read brings another sample's page along
+PAGE_BYTES = 1 << 20  # of a sample: further than the kernel reads ahead
 
 
 class SlowSamples:
@@ -77,8 +77,10 @@ def test_the_fetch_stall_is_what_the_disk_adds(tmp_path: Path) -> None:
     assert stalls.dataset_bytes == COUNT * PAGE_BYTES
     if has_disk:
         assert stalls.fetch_stall_s
-        assert stalls.fetch_stall_s.mid == pytest.approx(BATCH * FETCH_S)
-        assert stalls.fetched_samples_per_s == pytest.approx(1 / (PREP_S + FETCH_S))
+        # A kernel that is busy writing may keep some pages that it was told to drop.
+        assert 0 < stalls.fetch_stall_s.mid <= BATCH * FETCH_S * 1.000001
+        assert stalls.fetched_samples_per_s
+        assert 0.999999 / (PREP_S + FETCH_S) <= stalls.fetched_samples_per_s < 1 / PREP_S
     else:  # temporary files that live in memory: said, not guessed
         assert (stalls.fetch_stall_s, stalls.left_cached_fraction) == (None, 1.0)
 
