@@ -128,7 +128,7 @@ def test_a_fleet_planned_by_a_daemon_is_changed_where_it_runs_and_drift_is_told(
 
     asked = "--dir", folder, "--deadline", "30h"
     shown = spotwright("apply", job, *asked, environment=env)  # nobody says yes
-    assert shown.returncode == 1
+    assert shown.returncode == 2
     assert f" {wanted - 1} -> {wanted} " in shown.stdout
     assert re.search(r"^rent: (\S+) -> (?!\1)", shown.stdout, re.MULTILINE)
     spotwright("destroy", "--dir", folder, "--auto-approve", environment=env)

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -60,10 +60,15 @@ def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
         _prepare(folder, after, asked)
         _init(terraform, recovery, after, is_new=not resources)
         note("Terraform looks at what there is ...")
-        with recovery.refusing_unheld(last or after) if resources else nullcontext():
+        with (
+            ThreadPoolExecutor(1) as beside,
+            recovery.refusing_unheld(last or after) if resources else nullcontext(),
+        ):
+            groups = beside.submit(_group_counts, before) if before else None
             planned = terraform.plan(work.plan_file, variables=work.variables_file)
         refuse_foreign_root(asked.folder, resources, after, planned.changes)
-        before = _as_it_runs(before, planned.changes)
+        if before is not None and groups is not None:
+            before = _as_it_runs(before, planned.changes, groups)
         pools = {p.pool for fleet in (before, after) if fleet is not None for p in fleet.pools}
         renting = Renting(
             before=before,
@@ -103,23 +108,33 @@ def _rented(
     return None
 
 
+def _group_counts(fleet: WantedFleet) -> dict[str | None, int]:
+    """Return how many nodes each group was told to run, by the key of its pool."""
+    granted = open_rented(fleet.region).granted(fleet.name)
+    return {group.pool_key: group.desired_count for group in granted.groups}
+
+
 def _as_it_runs(
-    before: WantedFleet | None, changes: Sequence[ResourceChange]
-) -> WantedFleet | None:
+    before: WantedFleet,
+    changes: Sequence[ResourceChange],
+    groups: Future[dict[str | None, int]],
+) -> WantedFleet:
     """Return a fleet with as many nodes as its groups were told to run, by whomever.
 
     Only groups that Terraform is about to change can have another number than the variables say.
     """
-    groups = {c.key for c in changes if c.kind == _GROUP and c.action is Action.UPDATE}
-    if before is None or not groups:
+    changed = {c.key for c in changes if c.kind == _GROUP and c.action is Action.UPDATE}
+    if not changed:
         return before
     try:
-        granted = open_rented(before.region).granted(before.name)
+        counts = groups.result()
     except OutsideWorldError as error:
         note(f"not known how many nodes of fleet {before.name!r} run: {error}")
         return before
-    counts = {g.pool_key: g.desired_count for g in granted.groups if g.pool_key in groups}
-    pools = [replace(p, node_count=counts.get(p.key, p.node_count)) for p in before.pools]
+    pools = [
+        replace(p, node_count=counts.get(p.key, p.node_count)) if p.key in changed else p
+        for p in before.pools
+    ]
     return replace(before, pools=tuple(pools))
 
 
