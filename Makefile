@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-agents test check bench bench-accuracy bench-planner bench-control bench-daemon bench-agent bench-terraform bench-profile bench-train proto catalog traces soak format clean
+.PHONY: help demo demo-agents test check bench bench-accuracy bench-planner bench-control bench-daemon bench-agent bench-terraform bench-profile bench-train lab proto catalog traces soak format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -63,6 +63,9 @@ bench-terraform: $(VENV)/.dev ## apply beside Terraform by hand, fleets of 8 to 
 
 bench-profile: $(VENV)/.dev ## the profiler: step time at batches left out, slept stalls found again, duration; 7 minutes on a quiet machine
 	$(BIN)/python -m benchmarks.profile
+
+lab: $(VENV)/.dev ## real training on emulated hosts and links, beside predictions; root, 25 minutes on a quiet machine
+	$(BIN)/python -m lab
 
 proto: $(VENV)/.dev ## write the stubs of protos/ to daemon/spotwright/v1
 	PYTHON=$(BIN)/python sh protos/generate.sh

@@ -4,6 +4,7 @@ Every figure is in the unit its name ends with. A part that a strategy does not 
 file reader sees to it that a workload has what its strategy needs.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,6 +12,9 @@ from enum import StrEnum
 from spotwright.domain.checks import require_fraction, require_not_negative, require_positive
 from spotwright.domain.hardware import Precision
 from spotwright.domain.offer import Pool
+
+
+_ROUNDING = 1e-3  # of shares that people write down
 
 
 class Strategy(StrEnum):
@@ -164,10 +168,22 @@ class Links:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GradientBucket:
+    """Gradients that are sent together."""
+
+    ready_fraction: float  # of compute, when the last of them is there
+    bytes_fraction: float  # of all gradients
+
+    def __post_init__(self) -> None:
+        require_fraction(self, "ready_fraction", "bytes_fraction")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AllreduceTuning:
     """How gradients travel; the defaults are the middle of what was fitted on measured clusters."""
 
     head_fraction: float = 0.45  # of compute, before the first bucket of gradients is ready
+    buckets: tuple[GradientBucket, ...] = ()  # in the order of sending; empty: many small ones
     overlap_power: float = 8.0  # how sharply compute and communication overlap
     gpu_spread_fraction: float = 0.04  # of GPU speeds from step to step: the slowest decides
     link_spread_fraction: float | None = None  # of link speeds; None: by kind of network
@@ -183,6 +199,9 @@ class AllreduceTuning:
         require_positive(self, "compression_ratio")
         if self.overlap_power < 1:
             raise ValueError(f"overlap_power must be at least 1, got {self.overlap_power}")
+        sent = sum(bucket.bytes_fraction for bucket in self.buckets)
+        if self.buckets and not math.isclose(sent, 1.0, abs_tol=_ROUNDING):
+            raise ValueError(f"buckets must hold all gradients together, got {sent:g} of them")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,12 @@
              several nodes  B = min(intra, net * exp(-link_spread * emax(N)) / (1 + hop_loss * G)),
                             divided by 1 + two_node_loss on exactly two nodes
     step     T = smooth maximum of C and head * C + S
+             buckets known: of C and ready_i * C + S * (share of bucket i and all later ones)
 
 S with hop_loss is 2 (G-1) (M/G + hop_loss M) / net: each of the 2 (G-1) messages of M/G bytes pays
 a fixed cost, so the achieved bandwidth falls with the message size. T is the closed form of DDP's
-bucket pipeline start_i = max(ready_i, end_(i-1)), buckets getting ready between head * C and C.
+bucket pipeline start_i = max(ready_i, end_(i-1)): exact where the buckets are known, else that of
+many small ones that get ready between head * C and C.
 
 Without a calibration, rates and losses are those of ring_hardware.py.
 """
@@ -59,6 +61,7 @@ class AllreduceModel:
         self._link_spread, self._two_node_loss = column(spreads), column(losses)
         megabits = workload.model.parameter_bytes * 8e-6 / tuning.compression_ratio
         self._volume = megabits * (3 if workload.memory.zero_stage == _ZERO3_STAGE else 2)
+        self._sent = _sent(tuning)
         self._hop_loss = _first(tuning.hop_loss, usual_hop_loss(workload.model.parameter_bytes))
 
     def speed(self, counts: Floats) -> ClusterSpeed:
@@ -132,8 +135,10 @@ class AllreduceModel:
         self, nodes: Floats, gpus: Floats, compute_s: Floats, worst: Sequence[Floats]
     ) -> Floats:
         exchange_s = self._volume * (gpus - 1) / gpus / self._bandwidth_mbps(nodes, gpus, worst)
-        tail_s = self._tuning.head_fraction * compute_s + exchange_s
-        overlapped = smooth_maximum(compute_s, tail_s, self._tuning.overlap_power)
+        ends_s = [ready * compute_s + left * exchange_s for ready, left in self._sent]
+        overlapped = smooth_maximum(
+            compute_s, np.maximum.reduce(ends_s), self._tuning.overlap_power
+        )
         return np.where(gpus > 1, overlapped, compute_s)
 
     def _bandwidth_mbps(self, nodes: Floats, gpus: Floats, worst: Sequence[Floats]) -> Floats:
@@ -164,6 +169,14 @@ def _net_mbps(worker: WorkerClass, links: Links, usual: RingHardware) -> float:
             f"the network rate of {name}", way_out=f"add workload.allreduce.links.{name}.network"
         )
     return rate
+
+
+def _sent(tuning: AllreduceTuning) -> list[tuple[float, float]]:
+    """Return when each bucket is ready, and the share of gradients that it and later ones hold."""
+    if not tuning.buckets:
+        return [(tuning.head_fraction, 1.0)]
+    shares = [bucket.bytes_fraction for bucket in tuning.buckets]
+    return [(b.ready_fraction, sum(shares[i:])) for i, b in enumerate(tuning.buckets)]
 
 
 def _first(given: float | None, usual: float) -> float:

@@ -56,7 +56,14 @@ def loss_weight(own: int, *, batch: int, processes: int) -> float:
 class ElasticDdp:
     """One process of a job that all-reduces."""
 
-    def __init__(self, task: Task, *, batch: int, place: CheckpointPlace | None) -> None:
+    def __init__(
+        self,
+        task: Task,
+        *,
+        batch: int,
+        place: CheckpointPlace | None,
+        reporter: StepReporter | None = None,
+    ) -> None:
         """Go on from the checkpoint, if there is one; the process group exists."""
         self.task, self.batch, self._place = task, batch, place
         self.rank, self.processes = distributed.get_rank(), distributed.get_world_size()
@@ -66,7 +73,7 @@ class ElasticDdp:
         self.model = DistributedDataParallel(task.model)
         self._computed_s, self._samples = 0.0, 0
         self._batches = self._drawn_batches()
-        self._reporter = StepReporter(rank=self.rank)
+        self._reporter = reporter or StepReporter(rank=self.rank)
 
     def run(self, *, steps: int, every: int) -> float:
         """Train up to a step, saving now and then; return the last loss of this process."""

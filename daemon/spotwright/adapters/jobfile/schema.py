@@ -142,10 +142,18 @@ class LinksSection(Section):
     sharing: Number | None = Field(None, ge=0, description="slowdown of a full node")
 
 
+class BucketSection(Section):
+    """Gradients that are sent together."""
+
+    ready: Fraction = Field(description="share of compute when the last of them is there")
+    share: Fraction = Field(description="of the bytes of all gradients")
+
+
 class AllreduceSection(Section):
     """Gradient exchange without servers; `spotwright calibrate` fits these from measured steps."""
 
     head: Fraction = Field(0.45, description="share of compute before the first bucket is ready")
+    buckets: list[BucketSection] = Field([], description="as sent; in place of head, if known")
     overlap_power: Number = Field(8.0, ge=1)
     gpu_spread: Number = Field(0.04, ge=0)
     link_spread: Number | None = Field(None, ge=0)

@@ -115,6 +115,10 @@ def _allreduce(section: schema.WorkloadSection) -> work.AllreduceTuning | None:
     tuning = section.allreduce or schema.AllreduceSection()
     return work.AllreduceTuning(
         head_fraction=tuning.head,
+        buckets=tuple(
+            work.GradientBucket(ready_fraction=bucket.ready, bytes_fraction=bucket.share)
+            for bucket in tuning.buckets
+        ),
         overlap_power=tuning.overlap_power,
         gpu_spread_fraction=tuning.gpu_spread,
         link_spread_fraction=tuning.link_spread,

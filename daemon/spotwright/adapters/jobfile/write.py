@@ -114,6 +114,11 @@ def _allreduce(tuning: work.AllreduceTuning | None) -> Section | None:
     usual = work.AllreduceTuning()
     return _given(
         head=_unless(tuning.head_fraction, usual.head_fraction),
+        buckets=[
+            {"ready": _number(bucket.ready_fraction), "share": _number(bucket.bytes_fraction)}
+            for bucket in tuning.buckets
+        ]
+        or None,
         overlap_power=_unless(tuning.overlap_power, usual.overlap_power),
         gpu_spread=_unless(tuning.gpu_spread_fraction, usual.gpu_spread_fraction),
         link_spread=_number(tuning.link_spread_fraction),

@@ -1,0 +1,1 @@
+"""Predictions against real distributed training: hosts, links and faults on one machine."""

@@ -1,0 +1,211 @@
+"""One scenario, from its links to the steps that its workers wrote down."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import roles
+from lab.hosts import HostProcess
+from lab.laboratory import Laboratory
+from lab.roles import PORT, Served, WorkerTask
+from lab.scenario import Fault, FaultKind, Scenario, WorkerHost
+from spotwright.domain.address import Address
+from spotwright.domain.workload import Strategy
+from spotwright.train import ServerSettings
+
+_RUNS = "runs"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of one worker."""
+
+    ended_s: float  # by the clock that all processes share
+    number: int
+    step_s: float
+    loss: float
+    compute_s: float | None
+    communication_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a scenario."""
+
+    began_s: float
+    steps: dict[str, tuple[Step, ...]]  # by worker
+    served: tuple[Served, ...] = ()
+    faults_at_s: tuple[float, ...] = ()
+
+
+def read_steps(path: Path) -> tuple[Step, ...]:
+    """Read what a worker wrote down; its last line may be cut off."""
+    steps = []
+    for line in path.read_text().splitlines():
+        cells = line.split(",")
+        if len(cells) == 8:
+            at, number, step_s, _samples, loss, _wait, compute_s, communication_s = cells
+            steps.append(
+                Step(
+                    float(at),
+                    int(number),
+                    float(step_s) if step_s not in ("", "None") else float("nan"),
+                    float(loss),
+                    float(compute_s) if compute_s else None,
+                    float(communication_s) if communication_s else None,
+                )
+            )
+    return tuple(steps)
+
+
+def steps_told(lab: Laboratory) -> int:
+    """Return how many steps workers have written down in all runs so far."""
+    return sum(len(read_steps(path)) for path in (lab.folder / _RUNS).glob("*/*.csv"))
+
+
+def run_scenario(lab: Laboratory, scenario: Scenario, *, steps: int, seed: int) -> Outcome:
+    """Run until so many updates (rounds, steps of an all-reduce) are made."""
+    set_links(lab, scenario)
+    folder = lab.folder / _RUNS / f"{scenario.name}-{seed}"
+    folder.mkdir(parents=True)
+    if scenario.strategy is Strategy.ALLREDUCE:
+        return _run_allreduce(lab, scenario, folder, steps=steps, seed=seed)
+    return ServedRun(lab, scenario, folder, steps=steps, seed=seed).run()
+
+
+def set_links(lab: Laboratory, scenario: Scenario) -> None:
+    """Give every link the rate that it has at the beginning."""
+    for worker in scenario.workers:
+        lab.network.set_rate(worker.name, worker.mbps)
+    for name in server_names(scenario):
+        lab.network.set_rate(name, scenario.server_mbps)
+
+
+def server_names(scenario: Scenario) -> list[str]:
+    """Return the hosts that hold parameters."""
+    return [f"s{i + 1}" for i in range(scenario.server_count)]
+
+
+def _task(scenario: Scenario, worker: WorkerHost, folder: Path, seed: int) -> WorkerTask:
+    return WorkerTask(
+        name=worker.name,
+        shape=scenario.model,
+        device=worker.device,
+        batch=scenario.batch,
+        seed=1000 * seed + int(worker.name[1:]),
+        log=folder / f"{worker.name}.csv",
+    )
+
+
+class ServedRun:
+    """A run with parameter servers."""
+
+    def __init__(
+        self, lab: Laboratory, scenario: Scenario, folder: Path, *, steps: int, seed: int
+    ) -> None:
+        self._lab, self._scenario, self._folder = lab, scenario, folder
+        self._steps, self._seed = steps, seed
+        self._servers: dict[str, HostProcess] = {}
+        self._workers: dict[str, HostProcess] = {}
+        self._fault_times: list[float] = []
+
+    def run(self) -> Outcome:
+        """Start everybody, let faults happen, and wait for the end."""
+        try:
+            for index, name in enumerate(server_names(self._scenario)):
+                self._servers[name] = self._start_server(index, name)
+            for server in self._servers.values():
+                server.receive()
+            for worker in self._scenario.starters:
+                self._start_worker(worker)
+            began_s = time.monotonic()
+            self._let_faults_happen(began_s)
+            served = tuple(self._ended(server) for server in self._servers.values())
+        finally:
+            for process in (*self._workers.values(), *self._servers.values()):
+                process.kill()
+        logs = {w.name: self._folder / f"{w.name}.csv" for w in self._scenario.workers}
+        return Outcome(
+            began_s=began_s,
+            steps={name: read_steps(path) for name, path in logs.items() if path.exists()},
+            served=served,
+            faults_at_s=tuple(self._fault_times),
+        )
+
+    def _start_server(self, index: int, name: str) -> HostProcess:
+        host = self._lab.hosts[name]
+        settings = ServerSettings(
+            index=index,
+            count=self._scenario.server_count,
+            strategy=self._scenario.strategy,
+            steps=self._steps,
+            listen=Address(host.address, PORT),
+            tls_dir=self._lab.tls_dir,
+            begin_with=len(self._scenario.starters),
+            checkpoint=str(self._folder / "checkpoint") if self._scenario.faults else None,
+        )
+        return HostProcess(host, roles.serve, self._scenario.model, settings)
+
+    def _start_worker(self, worker: WorkerHost) -> None:
+        task = _task(self._scenario, worker, self._folder, self._seed)
+        addresses = [f"{server.host.address}:{PORT}" for server in self._servers.values()]
+        host = self._lab.hosts[worker.name]
+        self._workers[worker.name] = HostProcess(
+            host, roles.work, task, addresses, self._lab.tls_dir
+        )
+
+    def _ended(self, server: HostProcess) -> Served:
+        served: Served = server.receive(patience_s=600)
+        return served
+
+    def _let_faults_happen(self, began_s: float) -> None:
+        for fault in sorted(self._scenario.faults, key=lambda fault: fault.at_s):
+            time.sleep(max(0.0, began_s + fault.at_s - time.monotonic()))
+            self._fault_times.append(time.monotonic())
+            for name in fault.hosts:
+                self._happen(fault, name)
+
+    def _happen(self, fault: Fault, name: str) -> None:
+        match fault.kind:
+            case FaultKind.KILL:
+                (self._workers | self._servers)[name].kill()
+            case FaultKind.START:
+                self._start_again(name)
+            case FaultKind.CUT:
+                self._lab.network.cut(name)
+            case FaultKind.MEND:
+                self._lab.network.mend(name)
+            case FaultKind.LINK:
+                assert fault.amount is not None
+                self._lab.network.set_rate(name, fault.amount)
+            case FaultKind.CPUS:
+                self._lab.quotas.set(name, fault.amount)
+
+    def _start_again(self, name: str) -> None:
+        if name.startswith("s"):
+            self._servers[name] = self._start_server(int(name[1:]) - 1, name)
+            self._servers[name].receive()
+        else:
+            [worker] = [w for w in self._scenario.workers if w.name == name]
+            self._start_worker(worker)
+
+
+def _run_allreduce(
+    lab: Laboratory, scenario: Scenario, folder: Path, *, steps: int, seed: int
+) -> Outcome:
+    addresses = [lab.hosts[worker.name].address for worker in scenario.workers]
+    processes: list[HostProcess] = []
+    began_s = time.monotonic()
+    try:
+        for rank, worker in enumerate(scenario.workers):
+            task = _task(scenario, worker, folder, seed)
+            processes.append(
+                HostProcess(lab.hosts[worker.name], roles.reduce_all, task, rank, addresses, steps)
+            )
+        for process in processes:
+            process.receive(patience_s=600)
+    finally:
+        for process in processes:
+            process.kill()
+    logs = {worker.name: folder / f"{worker.name}.csv" for worker in scenario.workers}
+    return Outcome(began_s=began_s, steps={name: read_steps(path) for name, path in logs.items()})
