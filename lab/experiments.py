@@ -1,25 +1,17 @@
-"""What the laboratory can do, by name."""
+"""What the laboratory can do beside comparing scenarios, by name."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
-from lab.laboratory import Laboratory
-from lab.options import Options
+from lab.agent_overhead import measure_agent_overhead
 from lab.scenario import Scenario, chosen
-from spotwright.client import Client
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """Where an experiment is made."""
-
-    lab: Laboratory
-    client: Client  # of the daemon, which hears an agent on each host
-    options: Options
-
+from lab.setting import Setting
+from lab.throughput import measure_throughput
 
 Experiment = Callable[[Setting], None]
-EXPERIMENTS: dict[str, Experiment] = {}
+EXPERIMENTS: dict[str, Experiment] = {
+    "throughput": measure_throughput,
+    "agent-overhead": measure_agent_overhead,
+}
 
 
 def chosen_work(

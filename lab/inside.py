@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.table import print_rows, print_table
-from lab.experiments import Setting, chosen_work
+from lab.experiments import chosen_work
 from lab.laboratory import (
     Laboratory,
     agents_running,
@@ -23,11 +23,13 @@ from lab.laboratory import (
     until_connected,
 )
 from lab.options import Options
+from lab.picture import draw_comparison
 from lab.profile import Profiler
 from lab.results import HEADER, comparison_cells, steps_row, target_rows, write_csv
 from lab.run import steps_told
 from lab.scenario import Scenario, load_scenarios
-from lab.speed import Compared, compare, write_predictions
+from lab.setting import Setting
+from lab.speed import compare, write_predictions
 from spotwright.client import Client
 from spotwright.domain.errors import SpotwrightError
 
@@ -63,19 +65,17 @@ def _work(options: Options, folder: Path) -> None:
     with (
         built(folder, owner_pid=options.owner_pid) as lab,
         daemon_running(lab) as client,
-        agents_running(lab),
+        agents_running(lab) as agents,
     ):
         until_connected(client)
         if scenarios:
             _compare(lab, client, scenarios, options)
         for experiment in experiments:
             lab.reset()
-            experiment(Setting(lab=lab, client=client, options=options))
+            experiment(Setting(lab=lab, client=client, agents=agents, options=options))
 
 
-def _compare(
-    lab: Laboratory, client: Client, scenarios: list[Scenario], options: Options
-) -> list[Compared]:
+def _compare(lab: Laboratory, client: Client, scenarios: list[Scenario], options: Options) -> None:
     _tell("profiling one worker, of each device and each model")
     profile = Profiler(lab, tell=_tell).profile(scenarios)
     path = options.out / "predictions.json"
@@ -94,7 +94,7 @@ def _compare(
     heard_row = steps_row(told=told, heard=_steps_heard(client, wanted=told))
     print_rows("All scenarios together", [*target_rows(rows), heard_row])
     write_csv(options.out / "scenarios.csv", rows)
-    return rows
+    draw_comparison(options.out / "scenarios.png", rows)
 
 
 def _steps_heard(client: Client, *, wanted: int) -> int:

@@ -12,6 +12,7 @@ from spotwright.domain.workload import (
     AllreduceTuning,
     ComputeProfile,
     GlobalBatch,
+    GradientBucket,
     InputPipeline,
     Links,
     MemoryUse,
@@ -45,6 +46,38 @@ def pipeline_s(compute_s: float, sync_s: float, *, head: float, buckets: int = 4
         ready = compute_s * (head + (1 - head) * i / (buckets - 1))
         end = max(ready, end) + sync_s / buckets
     return max(compute_s, end)
+
+
+@pytest.mark.parametrize("network_mbps", [500.0, 2_000.0, 5_000.0, 64_000.0])
+@pytest.mark.parametrize(
+    "buckets",
+    [
+        [(1.0, 1.0)],
+        [(0.42, 0.1), (1.0, 0.9)],
+        [(0.4, 0.04), (0.72, 0.54), (0.95, 0.42)],
+    ],
+)
+def test_known_buckets_are_sent_one_after_another(
+    buckets: list[tuple[float, float]], network_mbps: float
+) -> None:
+    sync_s = 2 * 3 / 4 * 800 / network_mbps
+    end_s = 0.0
+    for ready, share in buckets:
+        end_s = max(0.2 * ready, end_s) + share * sync_s
+    cut = tuple(GradientBucket(ready_fraction=r, bytes_fraction=b) for r, b in buckets)
+    links = {"g.small": Links(network_mbps=network_mbps)}
+    tuning = AllreduceTuning(**IDEAL, links=links, buckets=cut)
+
+    found = step_s(workload(Strategy.ALLREDUCE, allreduce=tuning), [nodes(host(), 4)])
+
+    assert found == pytest.approx(max(0.2, end_s), rel=0.005)
+
+
+def test_buckets_that_hold_more_or_less_than_all_gradients_are_refused() -> None:
+    half = GradientBucket(ready_fraction=1.0, bytes_fraction=0.5)
+
+    with pytest.raises(ValueError, match=r"all gradients together, got 0\.5"):
+        AllreduceTuning(buckets=(half,))
 
 
 @pytest.mark.parametrize("head", [0.1, 0.45, 0.9])

@@ -1,5 +1,8 @@
 """Oracles: Cynthia's step by hand for one server of 8 Gbit/s and 100 MB of parameters."""
 
+import math
+import random
+import statistics
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,6 +14,7 @@ from spotwright.domain.workload import (
     ComputeProfile,
     GlobalBatch,
     InputPipeline,
+    ModelSize,
     ParameterServing,
     Strategy,
     Workload,
@@ -54,6 +58,41 @@ def test_full_overlap_is_cynthias_maximum(count: int) -> None:
     found = step_s(work(1.0), [nodes(host(), count)])
 
     assert found == pytest.approx(max(LOCAL_S, 2 * count * PUSH_S))
+
+
+def round_of_pushes_s(arrivals: list[float], *, alone_s: float) -> float:
+    """Play pushes that share a link fairly, each no faster than alone; return when all are in."""
+    left: dict[int, float] = {}
+    coming, now = sorted((at, i) for i, at in enumerate(arrivals)), 0.0
+    while coming or left:
+        until_done = min(left.values(), default=math.inf) * alone_s * max(len(left), 1)
+        until_next = coming[0][0] - now if coming else math.inf
+        passed = min(until_done, until_next)
+        left = {i: part - passed / (alone_s * len(left)) for i, part in left.items()}
+        left = {i: part for i, part in left.items() if part > 1e-12}
+        now += passed
+        if coming and until_next <= until_done:
+            left[coming.pop(0)[1]] = 1.0
+    return now
+
+
+@pytest.mark.parametrize("count", [2, 4, 8])
+@pytest.mark.parametrize("push_s", [0.005, 0.02, 0.1, 0.4])
+def test_pushes_begin_while_the_slowest_still_computes(count: int, push_s: float) -> None:
+    spread, dice = 0.1, random.Random(count)
+    played_s = statistics.fmean(
+        round_of_pushes_s([dice.gauss(0.2, 0.2 * spread) for _ in range(count)], alone_s=push_s)
+        for _ in range(4_000)
+    )
+    compute = {"Small": ComputeProfile(per_sample_s=0.2 / 32, relative_sd=spread)}
+    bytes_count = push_s * 8_000 / 8e-6
+    size = ModelSize(parameter_bytes=bytes_count)
+
+    found = step_s(work(compute=compute, model=size, pcie_mbps=1e12), [nodes(host(), count)])
+
+    pull_s = count * push_s
+    assert found == pytest.approx(played_s + pull_s, rel=0.06)
+    assert found >= played_s + pull_s - 0.002  # what is played through is an average of maxima
 
 
 def test_the_burst_grows_by_the_same_time_with_every_worker() -> None:

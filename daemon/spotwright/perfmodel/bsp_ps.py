@@ -1,9 +1,11 @@
 """Bulk-synchronous parameter server: the slowest worker, then everyone exchanges at once.
 
-compute   C = max over workers of (compute + PCIe), times 1 + spread * emax(n)
+compute   C = slowest + straggling: max over workers of (compute + PCIe), times spread * emax(n)
 burst     n pushes, then n pulls: link 2 * max(n * bytes / B_ps, bytes / B_worker), CPU n * D,
           whichever takes longer
-step      C + burst - overlap * min(C, burst)       overlap = 1 is Cynthia's max(C, burst)
+early     what others push while the last one still computes: at most `straggling`, and at most all
+          but the last one's own push; the link is through with it when C is over
+step      C + burst - early - overlap * min(C, burst)     overlap = 1 is Cynthia's max(C, burst)
 """
 
 from collections.abc import Sequence
@@ -51,7 +53,7 @@ class BspPsModel:
         batch_per_gpu = self.compute.batch_per_gpu(counts)
         worst = worst_of(counts, self.keys(batch_per_gpu))
         workers = counts.sum(axis=0)
-        compute_s = self._straggling_s(workers, worst)
+        compute_s = self._compute_s(workers, worst)
         step_s = self.step_s(workers, self.gpus, worst)
         communication_s = self._busy_s(workers, compute_s, worst) - compute_s
         return ClusterSpeed(
@@ -73,7 +75,7 @@ class BspPsModel:
 
     def step_s(self, nodes: Floats, _gpus: Floats, worst: Sequence[Floats]) -> Floats:
         """Return the step of fleets of so many nodes, from the worst of each key."""
-        compute_s = self._straggling_s(nodes, worst)
+        compute_s = self._compute_s(nodes, worst)
         return np.maximum(self._busy_s(nodes, compute_s, worst), worst[-1])
 
     @property
@@ -91,7 +93,7 @@ class BspPsModel:
         speed = self.speed(fleet)
         worst = worst_of(fleet, self.keys(self.compute.batch_per_gpu(fleet)))
         workers = fleet.sum(axis=0)
-        compute_s = float(self._straggling_s(workers, worst)[0])
+        compute_s = float(self._compute_s(workers, worst)[0])
         link_s, cpu_s = (float(part[0]) for part in self._burst(workers, worst))
         burst_s = max(link_s, cpu_s)
         exposed_s = burst_s - self._overlap * min(compute_s, burst_s)
@@ -110,8 +112,12 @@ class BspPsModel:
         )
 
     def _straggling_s(self, workers: Floats, worst: Sequence[Floats]) -> Floats:
+        """Return how long the last one computes after the slowest class is through on average."""
         slowest_s, spread = worst[:2]
-        return slowest_s * (1 + spread * expected_maximum(np.maximum(workers, 1.0)))
+        return slowest_s * spread * expected_maximum(np.maximum(workers, 1.0))
+
+    def _compute_s(self, workers: Floats, worst: Sequence[Floats]) -> Floats:
+        return worst[0] + self._straggling_s(workers, worst)
 
     def _busy_s(self, workers: Floats, compute_s: Floats, worst: Sequence[Floats]) -> Floats:
         burst_s = np.maximum(*self._burst(workers, worst))
@@ -119,6 +125,8 @@ class BspPsModel:
 
     def _burst(self, workers: Floats, worst: Sequence[Floats]) -> tuple[Floats, Floats]:
         _, _, visit_s, latency_s, _ = worst
-        link_s = 2 * np.maximum(workers * self._demand.link_demand_s, visit_s) + latency_s
+        all_s = np.maximum(workers * self._demand.link_demand_s, visit_s)
+        early_s = np.minimum(self._straggling_s(workers, worst), all_s - visit_s)
+        link_s = 2 * all_s - early_s + latency_s
         cpu_s = np.maximum(workers * self._demand.cpu_demand_s, self._demand.cpu_visit_s)
         return link_s, cpu_s
