@@ -13,7 +13,6 @@ from spotwright.domain.checks import require_fraction, require_not_negative, req
 from spotwright.domain.hardware import Precision
 from spotwright.domain.offer import Pool
 
-
 _ROUNDING = 1e-3  # of shares that people write down
 
 

@@ -92,6 +92,10 @@ PROFILES = {
 }
 ALLREDUCE = work.AllreduceTuning(
     head_fraction=0.123456789,
+    buckets=(
+        work.GradientBucket(ready_fraction=0.41, bytes_fraction=0.123456789),
+        work.GradientBucket(ready_fraction=1.0, bytes_fraction=0.876543211),
+    ),
     overlap_power=3.3,
     gpu_spread_fraction=0.01,
     link_spread_fraction=0.02,
