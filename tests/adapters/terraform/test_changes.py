@@ -103,3 +103,18 @@ def test_what_differs_from_the_state_is_told_only_if_it_is_gone(
     events.take(json.dumps({"type": "resource_drift", "change": change}))
 
     assert (events.gone, events.errors) == (gone, "")
+
+
+@pytest.mark.parametrize(("action", "words"), [("create", ""), ("replace", "made of changes")])
+def test_what_is_made_anew_because_it_is_gone_is_not_said_to_be_replaced(
+    action: str, words: str
+) -> None:
+    events = PlanEvents(say=lambda _: None)
+    resource = {"addr": "aws_a.this", "resource_type": "aws_a", "resource_key": None}
+    change = {"resource": resource, "action": action, "reason": "replace_triggered_by"}
+
+    events.take(json.dumps({"type": "planned_change", "change": change}))
+
+    assert events.changes[0].action == action
+    assert events.changes[0].reason.endswith(words)
+    assert bool(events.changes[0].reason) == bool(words)

@@ -116,13 +116,15 @@ class PlanEvents:
         key = resource["resource_key"]
         # Terraform says why the configuration has something no more, and of leftovers nothing.
         is_leftover = told == "delete" and "reason" not in change
+        # It gives a trigger as the reason also of what is made anew because it is gone.
+        why = change.get("reason", "") if told == Action.REPLACE else ""
         self._changes.append(
             ResourceChange(
                 address=resource["addr"],
                 kind=resource["resource_type"],
                 key=None if key is None else str(key),
                 action=_ACTIONS[told],
-                reason=_REASONS.get(change.get("reason", ""), ""),
+                reason=_REASONS.get(why, ""),
                 is_leftover=is_leftover,
             )
         )
