@@ -19,7 +19,7 @@ from spotwright.cli.apply import AskedApply
 from spotwright.cli.apply_view import Renting, print_renting, renting_json
 from spotwright.cli.approval import ask_approval
 from spotwright.cli.fleet_text import rented_text
-from spotwright.cli.planning import infeasible_answer_json
+from spotwright.cli.planning import infeasible_answer_json, tell_early_end
 from spotwright.cli.rented import open_rented
 from spotwright.cli.terminal import note, print_json
 from spotwright.cli.terraform_run import open_terraform
@@ -154,6 +154,7 @@ def _planned(
         if asked.as_json:
             print_json(infeasible_answer_json(answer))
         raise answer.error
+    tell_early_end(answer)
     return answer
 
 
