@@ -16,6 +16,7 @@ from spotwright.adapters.catalog.snapshot_file import bundled_path
 from spotwright.domain.hardware import Cloud
 from tests.cli.command import SPOTWRIGHT, clean_environment, spotwright, spotwright_here
 from tests.cli.small_job import EXAMPLES, TEXT_CNN, expression, small_job, told_plan
+from tests.outside_tools import require_tool
 
 SERVERLESS = EXAMPLES / "mobilenet-serverless.yaml"
 # Minutes to the proof, an instant to the first fleet.
@@ -281,6 +282,21 @@ def test_a_time_limit_ends_the_search_with_the_best_so_far() -> None:
     assert f" % after {told['solve_s']:.3g} s" in done.stderr
 
 
+def test_an_apply_tells_that_its_plan_is_not_proved(tmp_path: Path) -> None:
+    program = tmp_path / "terraform"  # that knows its version, and fails at all else
+    program.write_text('#!/bin/sh\n[ $1 = version ] && echo \'{"terraform_version": "1.11.4"}\'\n')
+    program.chmod(0o755)
+    flags = "--gap", "1e-6", "--time-limit", "1s", "--dir", tmp_path / "fleet"
+
+    done = spotwright(
+        "apply", *SLOW, *flags, "--terraform", program,
+        environment={"AWS_EC2_METADATA_DISABLED": "true"},
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("stopped at gap ")
+
+
 def test_a_search_that_ends_without_a_fleet_or_a_proof_is_exit_1() -> None:
     done = spotwright_here("plan", *UNSOLVED, "--time-limit", "1ms", "--json")
 
@@ -293,7 +309,7 @@ def _on_a_terminal(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[by
     """Start a command whose stderr is a terminal, and give what can be read from it."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [SPOTWRIGHT, "plan", *arguments],
+        [SPOTWRIGHT, *arguments],
         stdout=subprocess.PIPE,
         stderr=theirs,
         env=clean_environment(),
@@ -326,7 +342,7 @@ def _rest(terminal: int) -> bytes:
 
 def test_an_interrupt_ends_the_search_with_the_best_so_far() -> None:
     options = "--json", "--gap", "1e-6", "--time-limit", "10 min"
-    with _on_a_terminal(*SLOW, *options) as (process, terminal):
+    with _on_a_terminal("plan", *SLOW, *options) as (process, terminal):
         shown = _read_until(terminal, b"searching: best $")
         process.send_signal(signal.SIGINT)
         result, _ = process.communicate(timeout=60)
@@ -339,6 +355,21 @@ def test_an_interrupt_ends_the_search_with_the_best_so_far() -> None:
     assert progress[-1].startswith("searching: best $")
     assert blank.strip() == ""
     assert last.startswith("stopped at gap ")
+
+
+def test_an_interrupt_of_the_search_rents_nothing(tmp_path: Path) -> None:
+    require_tool("terraform")
+    folder = tmp_path / "fleet"
+    options = "--gap", "1e-6", "--time-limit", "10 min", "--dir", folder, "--auto-approve"
+    with _on_a_terminal("apply", *SLOW, *options) as (process, terminal):
+        _read_until(terminal, b"searching: best $")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        shown = _rest(terminal)
+
+    assert process.returncode == 1
+    assert shown.decode().rstrip().endswith("\nerror: interrupted")
+    assert [path.name for path in folder.iterdir()] == [".spotwright"]  # no root, no variables
 
 
 @pytest.mark.parametrize("example", ["text-cnn-bsp.yaml", "mobilenet-serverless.yaml"])

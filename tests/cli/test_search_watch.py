@@ -54,6 +54,15 @@ def test_the_first_interrupt_ends_the_search_and_the_second_the_program() -> Non
             os.kill(os.getpid(), signal.SIGINT)
 
 
+def test_an_interrupt_that_is_not_taken_does_what_it_always_does() -> None:
+    clock = Clock()
+    looking = SearchWatch(time_limit_s=2.0, figure=format_usd, clock=clock, takes_ctrl_c=False)
+    with looking, pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    assert not looking.ended_early
+
+
 @pytest.mark.parametrize("usual", [signal.default_int_handler, signal.SIG_DFL, signal.SIG_IGN])
 def test_interrupts_mean_afterwards_what_they_meant_before(usual: signal.Handlers) -> None:
     signal.signal(signal.SIGINT, usual)

@@ -12,11 +12,11 @@ import pytest
 
 from spotwright.domain.units import format_usd
 from tests.cli.command import SPOTWRIGHT, spotwright_here
-from tests.cli.small_job import told_plan
+from tests.cli.small_job import EXAMPLES, told_plan
 from tests.daemon_process import running_daemon
 from tests.e2e.renting import FLEET, job, rented, spotwright
 from tests.moto_server import MotoServer, moto
-from tests.terraform_tool import run_terraform
+from tests.terraform_tool import require_aws_provider, run_terraform
 
 __all__ = ["job", "moto"]  # fixtures, used by their names
 
@@ -163,3 +163,27 @@ def test_ctrl_c_lets_terraform_end_in_order_and_the_next_apply_goes_on(
     wanted = json.loads((folder / "fleet.auto.tfvars.json").read_text())["pools"]
     assert sum(rented(moto).values()) == sum(pool["node_count"] for pool in wanted.values())
     spotwright("destroy", "--dir", folder, "--auto-approve", environment=env)
+
+
+def test_a_server_that_somebody_ended_is_not_shown_as_rented(
+    moto: MotoServer, tmp_path: Path
+) -> None:
+    require_aws_provider()
+    flags, env = ("--dir", tmp_path / "fleet"), moto.environment()
+    job_file, name, region = EXAMPLES / "text-cnn-bsp.yaml", "text-cnn-bsp", "us-east-2"
+    first = spotwright("apply", job_file, *flags, "--auto-approve", environment=env)
+    assert first.returncode == 0, first.stderr
+    tagged = {tag["Value"]: i for i in moto.instances(name, region) for tag in i["Tags"]}
+    moto.client("ec2", region).terminate_instances(InstanceIds=[tagged["ps"]["InstanceId"]])
+
+    shown = spotwright("apply", job_file, *flags, environment=env)  # nobody says yes
+
+    assert shown.returncode == 2
+    assert re.search(r"^ps-\S+ +0 -> 1 ", shown.stdout, re.MULTILINE)
+    assert re.search(r"^worker-\S+ +1 ", shown.stdout, re.MULTILINE)
+    told = re.search(r"^rent: \$(\S+)/h -> \$(\S+)/h", shown.stdout, re.MULTILINE)
+    assert told
+    assert 0 < float(told[1]) < float(told[2])
+    gone = spotwright("destroy", *flags, "--auto-approve", environment=env)
+    assert gone.returncode == 0, gone.stderr
+    assert f"rent: ${told[1]}/h -> $0/h" in gone.stdout

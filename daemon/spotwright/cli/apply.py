@@ -85,10 +85,7 @@ def apply(
     spotwright apply job.yaml --dir fleet
     spotwright apply job.yaml --deadline 3h --auto-approve
     """
-    if as_json and not auto_approve:
-        raise BadInputError("--json asks nobody: it goes with --auto-approve")
-    if objective is Objective.PARETO:
-        raise BadInputError("--objective pareto is a choice to look at; rent by cost or by time")
+    _refuse_no_choice(objective, as_json=as_json, auto_approve=auto_approve)
     flags = PlanFlags(
         deadline=deadline,
         target_loss=target_loss,
@@ -111,5 +108,14 @@ def apply(
     document = read_document(job, model=model)
     with needs_extra("aws", "apply"):
         from spotwright.cli.applying import apply_job  # noqa: PLC0415
-    with planner_to_ask(daemon=daemon, tls_dir=tls_dir, catalog_file=catalog_file) as planner:
+    with planner_to_ask(
+        daemon=daemon, tls_dir=tls_dir, catalog_file=catalog_file, ctrl_c_ends_search=False
+    ) as planner:
         apply_job(planner, document, asked)
+
+
+def _refuse_no_choice(objective: Objective, *, as_json: bool, auto_approve: bool) -> None:
+    if as_json and not auto_approve:
+        raise BadInputError("--json asks nobody: it goes with --auto-approve")
+    if objective is Objective.PARETO:
+        raise BadInputError("--objective pareto is a choice to look at; rent by cost or by time")

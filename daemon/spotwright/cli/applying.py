@@ -10,7 +10,8 @@ from pathlib import Path
 from spotwright.adapters.terraform.changes import Action, ResourceChange
 from spotwright.adapters.terraform.driver import Terraform
 from spotwright.adapters.terraform.fleet_folder import FleetFolder
-from spotwright.adapters.terraform.guards import is_made, refuse_foreign_root, refuse_other_fleet
+from spotwright.adapters.terraform.guards import refuse_foreign_root, refuse_other_fleet
+from spotwright.adapters.terraform.held_state import held_part
 from spotwright.adapters.terraform.read_variables import read_wanted_fleet
 from spotwright.adapters.terraform.recovering import Recovery
 from spotwright.adapters.terraform.renting import apply_planned, keep_plan_id, stage
@@ -18,7 +19,7 @@ from spotwright.cli.apply import AskedApply
 from spotwright.cli.apply_view import Renting, print_renting, renting_json
 from spotwright.cli.approval import ask_approval
 from spotwright.cli.fleet_text import rented_text
-from spotwright.cli.planning import infeasible_answer_json
+from spotwright.cli.planning import infeasible_answer_json, tell_early_end
 from spotwright.cli.rented import open_rented
 from spotwright.cli.terminal import note, print_json
 from spotwright.cli.terraform_run import open_terraform
@@ -68,6 +69,7 @@ def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
             planned = terraform.plan(work.plan_file, variables=work.variables_file)
         refuse_foreign_root(asked.folder, resources, after, planned.changes)
         if before is not None and groups is not None:
+            before = held_part(before, set(resources).difference(planned.gone))
             before = _as_it_runs(before, planned.changes, groups)
         pools = {p.pool for fleet in (before, after) if fleet is not None for p in fleet.pools}
         renting = Renting(
@@ -98,13 +100,10 @@ def _rented(
         if resources:
             note(f"{folder} rents something, and its variables are not there to tell how much")
         return None
-    pools = tuple(pool for pool in last.pools if is_made(pool.key, resources))
-    if pools or (resources and last.functions is not None):
-        return replace(last, pools=pools)
-    note(
-        f"the state of {folder} has no nodes of {last.name}; if they run all the same, bring the "
-        "state that they were rented with, or you rent them twice"
-    )
+    held = held_part(last, resources)
+    if held.pools or (resources and last.functions is not None):
+        return held
+    note(f"the state of {folder} has no nodes of {last.name}, so all are rented anew")
     return None
 
 
@@ -155,6 +154,7 @@ def _planned(
         if asked.as_json:
             print_json(infeasible_answer_json(answer))
         raise answer.error
+    tell_early_end(answer)
     return answer
 
 

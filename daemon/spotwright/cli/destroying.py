@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from spotwright.adapters.terraform.fleet_folder import FleetFolder
+from spotwright.adapters.terraform.held_state import held_part
 from spotwright.adapters.terraform.read_variables import read_wanted_fleet
 from spotwright.adapters.terraform.recovering import Recovery
 from spotwright.cli.apply_view import Renting, print_renting, renting_json
@@ -42,7 +43,7 @@ def destroy_fleet(
         pools = {pool.pool for pool in before.pools}
         catalog = open_catalog(Cloud.AWS, file=catalog_file)
         renting = Renting(
-            before=before,
+            before=held_part(before, {change.address for change in planned.changes}),
             after=None,
             prices=catalog_prices(pools, catalog, region=before.region),
             changes=planned.changes,

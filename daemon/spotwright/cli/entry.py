@@ -33,7 +33,8 @@ def main() -> None:
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:
     """End at once: an exception would be lost in imports of compiled modules."""
-    os.write(2, b"error: interrupted\n")
+    # On a terminal the cursor is behind ^C, or behind the line of a search.
+    os.write(2, b"\nerror: interrupted\n" if os.isatty(2) else b"error: interrupted\n")
     os._exit(1)
 
 

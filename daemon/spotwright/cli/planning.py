@@ -21,11 +21,9 @@ def plan_job(planner: Planner, job: JobDocument, asked: Asked) -> None:
         if asked.as_json:
             print_json(infeasible_answer_json(answer))
         raise answer.error
-    plan = answer.plan
     if answer.create_time is not None:
         note(f"kept as {answer.plan_id}; `spotwright jobs start {answer.plan_id}` follows its job")
-    if answer.ended_early and plan.status is PlanStatus.FEASIBLE:
-        note(f"stopped at gap {gap_text(plan)} after {format_duration(plan.solve_s)}")
+    tell_early_end(answer)
     if asked.tfvars == "-":
         print(planner.render_tfvars(answer.plan_id), end="")
     else:
@@ -36,6 +34,13 @@ def plan_job(planner: Planner, job: JobDocument, asked: Asked) -> None:
     if asked.report is not None:
         write_text(asked.report, _report(job, answer, asked))
         note(f"report written to {asked.report}")
+
+
+def tell_early_end(answer: PlannedFleet) -> None:
+    """Say how much is not proved where the search was told to end."""
+    plan = answer.plan
+    if answer.ended_early and plan.status is PlanStatus.FEASIBLE:
+        note(f"stopped at gap {gap_text(plan)} after {format_duration(plan.solve_s)}")
 
 
 def infeasible_answer_json(answer: NoFleet) -> dict[str, object]:

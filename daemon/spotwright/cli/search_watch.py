@@ -19,18 +19,24 @@ _LINES_PER_S = 10.0
 class SearchWatch:
     """While it is entered, a search ends at the time limit and at the first Ctrl-C.
 
-    A second Ctrl-C does what it always does. Where stderr is a terminal, one line there tells how
-    far the search has come; it is gone when the search is over.
+    A second Ctrl-C does what it always does, as the first does where it is not taken. Where stderr
+    is a terminal, one line there tells how far the search has come; it is gone when the search is
+    over.
 
     Attributes:
         ended_early: the search was told to end.
     """
 
     def __init__(
-        self, *, time_limit_s: float, figure: Callable[[float], str], clock: Callable[[], float]
+        self,
+        *,
+        time_limit_s: float,
+        figure: Callable[[float], str],
+        clock: Callable[[], float],
+        takes_ctrl_c: bool = True,
     ) -> None:
         """Watch by that clock; `figure` prints what is made as small as possible."""
-        self._time_limit_s, self._clock = time_limit_s, clock
+        self._time_limit_s, self._clock, self._takes_ctrl_c = time_limit_s, clock, takes_ctrl_c
         self._line = _ProgressLine(figure) if _is_terminal() else None
         self._start_s = self._next_line_s = 0.0
         self._interrupted = False
@@ -40,7 +46,8 @@ class SearchWatch:
     def __enter__(self) -> Self:
         self._start_s = self._next_line_s = self._clock()
         self._usual = signal.getsignal(signal.SIGINT) or signal.SIG_DFL
-        if self._usual is not signal.SIG_IGN:  # set by nohup, and by shells for what runs behind
+        # Ignored by nohup, and by shells for what runs behind.
+        if self._takes_ctrl_c and self._usual is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, self._interrupt)
         return self
 
@@ -70,10 +77,14 @@ class SearchWatch:
             self._line.show(progress, now_s - self._start_s)
 
 
-def watch_search(objective: Objective, time_limit_s: float) -> SearchWatch:
+def watch_search(
+    objective: Objective, time_limit_s: float, *, takes_ctrl_c: bool = True
+) -> SearchWatch:
     """Return who looks on at a search for the user of a terminal."""
     figure = format_duration if objective is Objective.TIME else format_usd
-    return SearchWatch(time_limit_s=time_limit_s, figure=figure, clock=time.monotonic)
+    return SearchWatch(
+        time_limit_s=time_limit_s, figure=figure, clock=time.monotonic, takes_ctrl_c=takes_ctrl_c
+    )
 
 
 class _ProgressLine:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,13 +33,15 @@ resource "terraform_data" "each" {
 """
 
 
-def plan_with(folder: Path, n: int) -> tuple[Terraform, Planned]:
+def plan_with(
+    folder: Path, n: int, say: Callable[[str], None] = lambda _: None, **changes: str
+) -> tuple[Terraform, Planned]:
     require_tool("terraform")
     (folder / "main.tf").write_text(ROOT)
     (folder / "terraform.tfvars.json").write_text(json.dumps({"n": n}))
     environment = {k: v for k, v in os.environ.items() if k != "TF_CLI_CONFIG_FILE"}
     program = find_program(None, environment=environment)
-    terraform = Terraform(folder, program, environment=environment, say=lambda _: None)
+    terraform = Terraform(folder, program, environment=environment | changes, say=say)
     terraform.init()
     return terraform, terraform.plan(folder / "plan")
 
@@ -83,7 +86,17 @@ def test_a_failed_plan_is_quoted_with_its_place(tmp_path: Path) -> None:
     assert "  on terraform.tfvars.json line 1" in str(raised.value)
 
 
-def test_lines_that_are_no_events_are_what_went_wrong() -> None:
+def test_what_terraform_logs_is_said_and_is_not_taken_for_what_went_wrong(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    with pytest.raises(TerraformError) as raised:
+        plan_with(tmp_path, 0, said.append, TF_LOG="debug")
+
+    assert "[DEBUG]" not in str(raised.value)
+    assert any("CLI command args:" in line and '"plan"' in line for line in said)
+
+
+def test_lines_that_are_no_events_are_what_went_wrong_where_no_event_tells() -> None:
     events = PlanEvents(say=lambda _: None)
 
     for line in ("Error: Failed to load", "", '{"no": "type"}', "[1]"):
@@ -103,3 +116,18 @@ def test_what_differs_from_the_state_is_told_only_if_it_is_gone(
     events.take(json.dumps({"type": "resource_drift", "change": change}))
 
     assert (events.gone, events.errors) == (gone, "")
+
+
+@pytest.mark.parametrize(("action", "words"), [("create", ""), ("replace", "made of changes")])
+def test_what_is_made_anew_because_it_is_gone_is_not_said_to_be_replaced(
+    action: str, words: str
+) -> None:
+    events = PlanEvents(say=lambda _: None)
+    resource = {"addr": "aws_a.this", "resource_type": "aws_a", "resource_key": None}
+    change = {"resource": resource, "action": action, "reason": "replace_triggered_by"}
+
+    events.take(json.dumps({"type": "planned_change", "change": change}))
+
+    assert events.changes[0].action == action
+    assert events.changes[0].reason.endswith(words)
+    assert bool(events.changes[0].reason) == bool(words)

@@ -26,6 +26,7 @@ def explained(name: str) -> str:
         ("denied", ["ec2:CreateSecurityGroup", "policy", "(at aws_security_group.a)"]),
         ("refused", ["http://127.0.0.1:18479/", "connection refused", "AWS_ENDPOINT_URL"]),
         ("no_host", ["https://sts.us-east-1.amazonaws.com/", "no such host"]),
+        ("provider_region", ["rents in us-east-1 and", "set to eu-west-1", "region = var.region"]),
         ("region", ["no AWS region us-west-9", "limits.regions"]),
         ("no_registry", ["could not connect to registry.terraform.io", "TF_PLUGIN_DIR"]),
         ("no_mirror", ["was not found in any of the search locations", "TF_PLUGIN_DIR"]),

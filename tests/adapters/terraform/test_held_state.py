@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from spotwright.adapters.terraform.held_state import HeldState, free_address, read_state
+from spotwright.adapters.terraform.held_state import (
+    HeldState,
+    free_address,
+    held_part,
+    read_state,
+)
 from spotwright.domain.errors import TerraformError
 from spotwright.domain.fleet import FunctionGroup
 from spotwright.domain.rental import RentedKind, UnheldRental
@@ -93,3 +98,17 @@ def test_servers_of_functions_are_in_the_module_below() -> None:
     address = free_address(SERVER, NOTHING, wanted=replace(wanted_fleet(), functions=functions))
 
     assert address == f'module.fleet.module.fleet.aws_instance.this["{SERVERS}/0"]'
+
+
+def test_of_a_fleet_that_was_not_wholly_made_what_is_there_is_held() -> None:
+    wanted = wanted_fleet(worker_count=3, server_count=2)
+    servers = [f'module.fleet.aws_instance.this["{SERVERS}/{n}"]' for n in (0, 1)]
+
+    def counts(*addresses: str) -> dict[str, int]:
+        shape = f'module.fleet.terraform_data.shape["{WORKERS}"]'  # no node by itself
+        return {p.key: p.node_count for p in held_part(wanted, {shape, *addresses}).pools}
+
+    assert counts(GROUP_ADDRESS, *servers) == {WORKERS: 3, SERVERS: 2}
+    assert counts(servers[1]) == {SERVERS: 1}
+    assert counts(GROUP_ADDRESS) == {WORKERS: 3}
+    assert counts() == {}

@@ -142,7 +142,11 @@ def test_what_is_no_json_object_is_refused(tmp_path: Path, text: str | bytes, fo
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"schema_version": 2, "x": 0}, "schema_version is 2; this Spotwright reads 1: upgrade it"),
+        (
+            {"schema_version": 2, "x": 0},
+            "schema_version is 2; this Spotwright reads 1: upgrade it; with this one "
+            "`spotwright plan JOB --tfvars FILE` writes it anew",
+        ),
         ({"schema_version": True}, "schema_version is true; write a whole number of at least 1"),
         ({"fleet_name": "a b"}, 'fleet_name is "a b"; write lower-case letters'),
         ({"fleet_name": "x\n"}, 'fleet_name is "x\\n"; write lower-case letters'),

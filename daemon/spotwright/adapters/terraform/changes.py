@@ -28,6 +28,7 @@ _ACTIONS = {action.value: action for action in Action} | {"remove": Action.FORGE
 _NOTHING = {"noop", "read", "open", "renew", "close", "move", "import"}
 _SLOW = {"apply_progress"}  # what takes seconds says so; the rest would be a line a resource
 _MESSAGES_KEPT = 20
+_STRAYS_KEPT = 200
 _REASONS = {
     "cannot_update": "it cannot be changed in place",
     "replace_triggered_by": "something that it is made of changes",
@@ -57,6 +58,7 @@ class PlanEvents:
         self._gone: set[str] = set()
         self._changes: list[ResourceChange] = []
         self._errors: list[str] = []
+        self._strays: deque[str] = deque(maxlen=_STRAYS_KEPT)
         self._messages: deque[str] = deque(maxlen=_MESSAGES_KEPT)
 
     @property
@@ -72,7 +74,7 @@ class PlanEvents:
     @property
     def errors(self) -> str:
         """What went wrong, in the words and the form that Terraform has for people."""
-        return "\n\n".join(self._errors)
+        return "\n\n".join(self._errors) or "\n".join(self._strays)
 
     @property
     def last_words(self) -> str:
@@ -80,12 +82,13 @@ class PlanEvents:
         return "\n".join(self._messages)
 
     def take(self, line: str) -> None:
-        """Take one line; what is no event is Terraform's last word before it can write any."""
+        """Take one line; what is no event is a log, or the last word before there can be any."""
         try:
             event = json.loads(line)
             kind = event["type"]
         except (ValueError, KeyError, TypeError):
-            self._errors.append(line)
+            self._strays.append(line)
+            self._say(line)
             return
         self._messages.append(str(event.get("@message", "")))
         if kind == "planned_change":
@@ -116,13 +119,15 @@ class PlanEvents:
         key = resource["resource_key"]
         # Terraform says why the configuration has something no more, and of leftovers nothing.
         is_leftover = told == "delete" and "reason" not in change
+        # It gives a trigger as the reason also of what is made anew because it is gone.
+        why = change.get("reason", "") if told == Action.REPLACE else ""
         self._changes.append(
             ResourceChange(
                 address=resource["addr"],
                 kind=resource["resource_type"],
                 key=None if key is None else str(key),
                 action=_ACTIONS[told],
-                reason=_REASONS.get(change.get("reason", ""), ""),
+                reason=_REASONS.get(why, ""),
                 is_leftover=is_leftover,
             )
         )

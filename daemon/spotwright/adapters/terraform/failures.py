@@ -41,6 +41,12 @@ _KNOWN: Sequence[tuple[str, str]] = (
         "the folder needs a value for {0}; put `{0} = ...` into its terraform.tfvars",
     ),
     (
+        # By itself it is one of several errors, of which the first would be about a subnet.
+        r"The plan rents in (\S+) and the AWS provider is set to (\S+): ",
+        "the plan rents in {0} and the folder's AWS provider is set to {1}; write "
+        "`region = var.region` into its provider block",
+    ),
+    (
         r"No valid credential sources found",
         "AWS credentials were not found; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
         "AWS_SECRET_ACCESS_KEY, or run `aws configure`",

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from spotwright.adapters.terraform.changes import Action, ResourceChange
+from spotwright.adapters.terraform.held_state import is_made
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.rental import WantedFleet
 
@@ -62,16 +63,6 @@ def refuse_foreign_root(
             "Spotwright's module with these variables; choose an empty folder with --dir, or see "
             "docs/terraform.md"
         )
-
-
-def is_made(pool_key: str, addresses: Iterable[str]) -> bool:
-    """Tell whether a group of that pool, or an instance (POOL/0), is among addresses."""
-    kinds = ("aws_autoscaling_group.", "aws_instance.")
-    nodes = (f'["{pool_key}"]', f'["{pool_key}/')
-    return any(
-        any(kind in address for kind in kinds) and any(node in address for node in nodes)
-        for address in addresses
-    )
 
 
 def _kind(fleet: WantedFleet) -> str:

@@ -4,8 +4,8 @@
 """
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spotwright.domain.errors import TerraformError
@@ -67,6 +67,27 @@ def free_address(rental: UnheldRental, state: HeldState, *, wanted: WantedFleet)
             places = (f"{module}.{place}" for place in _places(pool))
             return next((place for place in places if place not in state.addresses), None)
     return None
+
+
+def is_made(pool_key: str, addresses: Iterable[str]) -> bool:
+    """Tell whether a group of that pool, or an instance (POOL/0), is among addresses."""
+    kinds = ("aws_autoscaling_group.", "aws_instance.")
+    nodes = (f'["{pool_key}"]', f'["{pool_key}/')
+    return any(
+        any(kind in address for kind in kinds) and any(node in address for node in nodes)
+        for address in addresses
+    )
+
+
+def held_part(fleet: WantedFleet, addresses: Collection[str]) -> WantedFleet:
+    """Return what of a fleet is among addresses: whole groups, and servers one by one."""
+    counts = [(pool, _held_count(pool, addresses)) for pool in fleet.pools]
+    return replace(fleet, pools=tuple(replace(pool, node_count=n) for pool, n in counts if n))
+
+
+def _held_count(pool: WantedPool, addresses: Collection[str]) -> int:
+    servers = sum("aws_instance." in a and f'["{pool.key}/' in a for a in addresses)
+    return servers or (pool.node_count if is_made(pool.key, addresses) else 0)
 
 
 def _places(pool: WantedPool) -> list[str]:

@@ -91,7 +91,7 @@ def _check_schema(variables: "_Table") -> None:
     if version > SCHEMA_VERSION:
         variables.refuse(
             "schema_version",
-            f"this Spotwright reads {SCHEMA_VERSION}: upgrade it, or plan again with this one",
+            f"this Spotwright reads {SCHEMA_VERSION}: upgrade it; with this one {_ANEW}",
         )
 
 
