@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.table import print_rows, print_table
+from lab.calibrated import predict_other_half
 from lab.experiments import chosen_work
 from lab.laboratory import (
     Laboratory,
@@ -25,7 +26,7 @@ from lab.laboratory import (
 from lab.options import Options
 from lab.picture import draw_comparison
 from lab.profile import Profiler
-from lab.results import HEADER, comparison_cells, steps_row, target_rows, write_csv
+from lab.results import HEADER, calibrated_row, comparison_cells, steps_row, target_rows, write_csv
 from lab.run import steps_told
 from lab.scenario import Scenario, load_scenarios
 from lab.setting import Setting
@@ -93,6 +94,8 @@ def _compare(lab: Laboratory, client: Client, scenarios: list[Scenario], options
     told = steps_told(lab)
     heard_row = steps_row(told=told, heard=_steps_heard(client, wanted=told))
     print_rows("All scenarios together", [*target_rows(rows), heard_row])
+    if others := predict_other_half(rows, profile):
+        print_rows("Calibrated with the other half", [calibrated_row(others)])
     write_csv(options.out / "scenarios.csv", rows)
     draw_comparison(options.out / "scenarios.png", rows)
 
