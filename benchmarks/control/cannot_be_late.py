@@ -233,9 +233,7 @@ def _cell(
     bound: bool = True,
 ) -> Cell:
     study, pool = study_of(campaigns, hours, conditions), ProcessPool(options.processes)
-    outcomes = run_study(
-        study, policies, runs=options.windows, spread=pool, block_runs=_BLOCK_RUNS
-    )
+    outcomes = run_study(study, policies, runs=options.windows, spread=pool, block_runs=_BLOCK_RUNS)
     place = campaigns[0].zone if len(campaigns) == 1 else "all zones"
     windows = [_Bound(study, run) for run in range(options.windows)] if bound else []
     least_usd = list(pool.map(_foresight, windows))

@@ -218,4 +218,4 @@ def _before(
     best = np.minimum(options[Mode.WAIT], options[Mode.SPOT])
     np.copyto(out, options[Mode.SPOT] < options[Mode.WAIT])
     out[options[Mode.SURE] < best] = Mode.SURE
-    return np.minimum(best, options[Mode.SURE])
+    return np.asarray(np.minimum(best, options[Mode.SURE]))
