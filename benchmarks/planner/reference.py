@@ -26,7 +26,7 @@ from spotwright.planner.problem import Problem
 TARGET_S = 0.2
 GOALS = ((0.9, 2400), (0.8, 2400), (0.7, 3600), (0.65, 3600), (0.6, 5400), (0.6, 4000))
 _JOB = Path(__file__).parents[2] / "examples/papers/resnet110.yaml"
-_USD_PER_HOUR = {
+SPOT_USD_PER_HOUR = {
     "p3.2xlarge": 1.25,
     "p2.8xlarge": 2.16,
     "g4dn.12xlarge": 1.22,
@@ -35,7 +35,7 @@ _USD_PER_HOUR = {
     "g3.8xlarge": 0.69,
     "g3.4xlarge": 0.34,
 }
-_SERVER_USD_PER_HOUR = {"m5.xlarge": 0.192}
+SERVER_USD_PER_HOUR = {"m5.xlarge": 0.192}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,23 @@ class Outcome:
 
 def reference_problem(loss: float, deadline_s: float) -> Problem:
     """Return the reference problem with one goal."""
-    job = read_job_file(_JOB).of_model(None)
     return Problem(
-        job=_with_goal(job, loss, deadline_s),
-        worker_offers=_offers(_USD_PER_HOUR),
-        server_offers=_offers(_SERVER_USD_PER_HOUR),
+        job=reference_job(loss, deadline_s),
+        worker_offers=_offers(SPOT_USD_PER_HOUR),
+        server_offers=_offers(SERVER_USD_PER_HOUR),
         gpu_facts=catalog().gpu,
+    )
+
+
+def reference_job(loss: float, deadline_s: float) -> JobSpec:
+    """Return the reference problem's job with one goal."""
+    job = read_job_file(_JOB).of_model(None)
+    target = Target(kind=TargetKind.LOSS, value=loss)
+    return replace(
+        job,
+        workload=replace(job.workload, pcie_mbps=80e3),
+        goal=replace(job.goal, target=target, deadline_s=float(deadline_s)),
+        limits=replace(job.limits, max_nodes=71, max_parameter_servers=1),
     )
 
 
@@ -110,16 +121,6 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
         outcome.verdict,
         f"{ratio} in {outcome.exhaustive_s:.1f} s",
         *(ratio_text(cost_ratio(rival, run)) for rival in outcome.rivals.values()),
-    )
-
-
-def _with_goal(job: JobSpec, loss: float, deadline_s: float) -> JobSpec:
-    target = Target(kind=TargetKind.LOSS, value=loss)
-    return replace(
-        job,
-        workload=replace(job.workload, pcie_mbps=80e3),
-        goal=replace(job.goal, target=target, deadline_s=float(deadline_s)),
-        limits=replace(job.limits, max_nodes=71, max_parameter_servers=1),
     )
 
 

@@ -122,6 +122,18 @@ def test_without_saving_on_notice_work_is_lost_with_a_node() -> None:
     assert saving.cost_usd < losing.cost_usd
 
 
+def test_a_pool_that_refused_for_hours_is_used_as_soon_as_it_gives_nodes() -> None:
+    market = MarketTrace(capacity={spot(): hours((0, 0), (2.4, 1))})
+    conditions = Conditions(notice_s=0.0, checkpoint_every_s=10.0, is_probed=False)
+    scene = scene_of(job_of(deadline_hours=20), market_of(), market, conditions=conditions)
+
+    run = steered(scene, market_of())
+
+    assert on_demand() not in run.node_s_by_pool
+    assert run.finish_s is not None
+    assert run.finish_s < (2.4 + 10.3) * 3600
+
+
 def _rising(first: float, *, other: bool = False) -> Series:
     """Return a price that is by turns 3 % above and below that of another such pool."""
     points, price = [], 1.0

@@ -28,14 +28,21 @@ def told(view: JobView, *, for_s: int) -> tuple[list[Trigger], SteeringMemory]:
     return found, memory
 
 
-def test_a_pool_that_grants_nothing_fails_once_in_each_timeout_however_often_it_is_looked_at() -> (
-    None
-):
-    found, memory = told(NOTHING_CAME, for_s=2 * int(RULES.grant_timeout_s) + 100)
+def test_a_pool_that_grants_nothing_fails_once_until_it_has_cooled_down() -> None:
+    timeout_s, pause_s = int(RULES.grant_timeout_s), int(RULES.first_cool_down_s)
 
-    assert found.count(Trigger.SHORT_GRANT) == 2
-    assert memory.failures[POOL][0] == 2
-    assert memory.weather[POOL].losses == 2
+    found, memory = told(NOTHING_CAME, for_s=timeout_s + pause_s)
+    _, later = told(NOTHING_CAME, for_s=2 * timeout_s + pause_s + 100)
+
+    assert found.count(Trigger.SHORT_GRANT) == (timeout_s + pause_s) // timeout_s - 1
+    assert memory.failures[POOL][0] == 1
+    assert later.failures[POOL][0] == 2
+
+
+def test_a_refusal_is_no_lost_node() -> None:
+    _, memory = told(NOTHING_CAME, for_s=3600)
+
+    assert POOL not in memory.weather
 
 
 @pytest.mark.parametrize("lasts", [1, 3])

@@ -84,15 +84,20 @@ class _ByDeadline:
     def at(self, deadline_s: float) -> tuple[bool, Choice | None]:
         """Return whether the answer is known, and the answer.
 
-        What is best both for a shorter and for a longer deadline is best between them.
+        What is best both for a shorter and for a longer deadline is best between them; and so is
+        what is best for a longer deadline and done before the shorter one.
         """
         place = bisect_left(self._deadlines_s, deadline_s)
-        if place < len(self._found) and self._deadlines_s[place] == deadline_s:
-            return True, self._found[place]
-        if 0 < place < len(self._found):
-            before, after = self._found[place - 1], self._found[place]
-            if before is not None and after is not None and before.fleet == after.fleet:
-                return True, after
+        if place == len(self._found):
+            return False, None
+        after = self._found[place]
+        if self._deadlines_s[place] == deadline_s:
+            return True, after
+        if after is not None and after.duration_s <= deadline_s:
+            return True, after
+        before = self._found[place - 1] if place else None
+        if before is not None and after is not None and before.fleet == after.fleet:
+            return True, after
         return False, None
 
     def add(self, deadline_s: float, found: Choice | None) -> None:
@@ -142,6 +147,11 @@ class FleetChoices:
             question,
             deadline_s=_rounded_down(question.deadline_s),
             budget_usd=_rounded_down(question.budget_usd),
+            hazards_per_hour={
+                pool: hazard
+                for pool, hazard in question.hazards_per_hour.items()
+                if question.most_by_pool.get(pool) != 0
+            },
             running=replace(
                 question.running,
                 switching_s=_rounded_down(question.running.switching_s, _SWITCHING_GRID),

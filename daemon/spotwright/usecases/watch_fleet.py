@@ -151,8 +151,12 @@ def short_since(view: JobView, before: SteeringMemory) -> dict[Pool, float]:
 
 
 def _failed_pools(view: JobView, before: SteeringMemory, rules: SteeringRules) -> Iterator[Pool]:
-    """Yield the spot pools that took or refused nodes since the last look."""
-    failed = {*_lost(view, before), *_ungranted(view, before, rules)}
+    """Yield the spot pools that took or refused nodes since the last look.
+
+    A pool that cools down refuses, as was to be expected: that is no other failure.
+    """
+    refused = {*_ungranted(view, before, rules)} - {*before.cooling}
+    failed = {*_lost(view, before), *refused}
     for node in view.nodes:
         _, state = before.nodes.get(node.node_id, (node.pool, None))
         if node.state is NodeState.LEAVING and state is not NodeState.LEAVING:
@@ -172,11 +176,12 @@ def _cooled(
     cooling = {pool: until for pool, until in memory.cooling.items() if until > view.time_s}
     failures = dict(memory.failures)
     weather = dict(memory.weather)
+    refused = {*_ungranted(view, memory, rules)} - {*_lost(view, memory)}
     for pool in failed:
         count, last_s = failures.get(pool, (0, view.time_s))
         count = 1 if view.time_s - last_s > rules.forget_failures_s else count + 1
         failures[pool] = (count, view.time_s)
-        if not view.is_probed:
+        if not view.is_probed and pool not in refused:  # which takes no work
             seen = weather.get(pool, Weather())
             weather[pool] = replace(seen, losses=seen.losses + 1)
         if rules.cool_down:
