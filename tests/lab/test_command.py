@@ -19,10 +19,8 @@ ROOT = Path(__file__).parents[2]
 NAMES = ["asp-2-medium", "bsp-2-small", "ring-2-small"]
 
 
-def run_lab(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *words], cwd=ROOT, capture_output=True, text=True, check=False, **options
-    )
+def run_lab(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *words], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def require_rights() -> None:

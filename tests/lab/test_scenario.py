@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lab.emulated_gpu import Device
-from lab.scenario import FaultKind, chosen, load_scenarios
+from lab.scenario import FaultKind, Scenario, chosen, load_scenarios
 from spotwright.domain.errors import BadInputError
 from spotwright.domain.workload import Strategy
 
@@ -26,7 +26,7 @@ one:
 """
 
 
-def scenario_of(folder: Path, text: str):
+def scenario_of(folder: Path, text: str) -> Scenario:
     (folder / "some.yaml").write_text(text)
     [scenario] = load_scenarios(folder, devices=DEVICES).values()
     return scenario
