@@ -28,19 +28,19 @@ from spotwright.domain.offer import Market, Pool
 from spotwright.domain.plan import Objective, RunningFleet
 from spotwright.domain.steering import JobNow, Move, Steering
 from spotwright.domain.units import format_duration, format_usd
-from spotwright.domain.workload import Strategy
-from spotwright.perfmodel.interruption import checkpoint_s, young_daly_interval_s
 from spotwright.planner.pacing import Market as SpotMarket
 from spotwright.planner.pacing import Mode, Pace, Pacing, Standing
+from spotwright.usecases.compare_choices import covers, is_match, is_on_demand, stands_in
+from spotwright.usecases.expect_losses import (
+    change_rates,
+    hazards_of,
+    lost_work_s,
+    worst_overhead,
+)
 from spotwright.usecases.fleet_choices import Choice, FleetChoices, Question
 from spotwright.usecases.steering_rules import SteeringRules
 
-# Until losses and returns have been seen, spot capacity is taken to be lost every three hours and
-# to be gone for one: between the two V100 series of the October 2022 availability campaign.
-_PRIOR_EVENTS, _PRIOR_UP_HOURS, _PRIOR_DOWN_HOURS = 2.0, 6.0, 2.0
-_NOTICE_S = 110.0  # of the two minutes that AWS gives
 _AS_FAST = 1.02  # a fleet so little slower is as fast
-_DEARER = 1.5  # than with every pool up: beyond that, another spot pool is no match for waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,8 @@ class _Decision:
         self._now, self._choices, self._goal, self._rules = now, choices, goal, rules
         self._left = max(1 - now.done_fraction, 1e-9)
         self._pace = max(now.pace_factor, rules.least_pace)
-        self._restart_s = choices.job.workload.spot.restart_s
+        self._workload = choices.job.workload
+        self._restart_s = self._workload.spot.restart_s
         deadline_s = math.inf if goal.deadline_s is None else goal.deadline_s
         self._left_s = deadline_s - now.time_s
         self._deadline_s = deadline_s
@@ -118,7 +119,7 @@ class _Decision:
         spot_is_there = spot is not None
         if self._now.down:
             if_up = self._spot({})
-            if spot is None or (if_up is not None and not _is_match(spot, if_up)):
+            if spot is None or (if_up is not None and not is_match(spot, if_up)):
                 spot, spot_is_there = if_up, False
         sure = None if self._goal.deadline_s is None else self._sure(spot or bridge)
         have = self._choices.of(self._now.staying, self._now.servers, self._question())
@@ -143,7 +144,7 @@ class _Decision:
                 servers=dict(now.servers),
                 switching_s=min(switching_s, 1e7),
             ),
-            hazards_per_hour=self._hazards() if rules.learn else {},
+            hazards_per_hour=hazards_of(now.weather) if rules.learn else {},
             prices_usd_per_hour=now.prices_usd_per_hour,
         )
 
@@ -163,7 +164,7 @@ class _Decision:
         first = self._choices.best(self._question(most))
         if first is not None and first.has_spot:
             return first
-        question = self._question(most, late=1 + self._worst_overhead())
+        question = self._question(most, late=1 + worst_overhead(self._workload, self._now.weather))
         found = self._choices.best(question)
         in_time_s = self._question(most).deadline_s
         if found is None or not found.has_spot or found.work_s > in_time_s * 1.001:
@@ -189,34 +190,6 @@ class _Decision:
             free = replace(question, deadline_s=math.inf, objective=Objective.TIME)
             found = self._choices.best(free)
         return found
-
-    def _hazards(self) -> dict[Pool, float]:
-        """Return the losses per hour of pools that lost nodes while they were watched."""
-        return {
-            pool: _rounded(
-                (_PRIOR_EVENTS / 2 + seen.losses) / (_PRIOR_UP_HOURS / 2 + seen.up_hours)
-            )
-            for pool, seen in self._now.weather.items()
-            if seen.losses
-        }
-
-    def _may_lose_s(self) -> float:
-        """Return how much work goes with a node: what cannot be saved within a notice."""
-        workload = self._choices.job.workload
-        save_s = checkpoint_s(workload)
-        if workload.strategy is Strategy.ASP_PS:
-            return 0.0  # the servers have it
-        if save_s <= _NOTICE_S and self._rules.save_on_notice:
-            return save_s
-        hazard = max(self._hazards().values(), default=_PRIOR_EVENTS / _PRIOR_UP_HOURS)
-        return young_daly_interval_s(save_s, hazard)
-
-    def _worst_overhead(self) -> float:
-        """Return by how much interruptions may stretch a run in the worst of the pools."""
-        save_s = checkpoint_s(self._choices.job.workload)
-        worst = max(self._hazards().values(), default=1 / 3)
-        saving = math.sqrt(2 * save_s * worst / 3600)
-        return 2 * (worst * (self._restart_s + save_s) / 3600 + saving)
 
     # What is decided
 
@@ -246,7 +219,7 @@ class _Decision:
     def _paced(self, fleets: _Fleets) -> Steering:
         """Choose between what can be had now and what may be had later."""
         found = self._weighed(fleets)
-        return replace(found, stands_in=_stands_in(found.workers, fleets.spot))
+        return replace(found, stands_in=stands_in(found.workers, fleets.spot))
 
     def _weighed(self, fleets: _Fleets) -> Steering:
         if self._goal.deadline_s is None:
@@ -297,18 +270,19 @@ class _Decision:
         """Return for how long nothing need be done to keep the deadline, whatever happens."""
         in_sure = self._is_sure(sure)
         fleet = fleets.have if in_sure and fleets.have is not None else sure
-        entering_s = self._now.ready_in_s if in_sure else self._restart_s + self._may_lose_s()
+        lost_s = lost_work_s(self._workload, self._now.weather, saves=self._rules.save_on_notice)
+        entering_s = self._now.ready_in_s if in_sure else self._restart_s + lost_s
         needed_s = self._left * fleet.work_s / self._pace
         return (self._left_s - needed_s - entering_s - self._rules.margin_s) / 3600
 
     def _is_sure(self, sure: Choice) -> bool:
         """Tell whether the nodes that stay can do without any that may be taken away."""
         kept = {p: n for p, n in self._now.staying.items() if p.market is Market.ON_DEMAND}
-        return bool(kept) and (_is_on_demand(self._now.staying) or _covers(kept, sure.workers))
+        return bool(kept) and (is_on_demand(self._now.staying) or covers(kept, sure.workers))
 
     def _stand_in(self, fleets: _Fleets, sure: Choice) -> Choice:
         """Return what is rented while spot capacity is away, or not worth its trouble."""
-        if _is_on_demand(self._now.staying) and fleets.have and not self._is_at_risk(fleets.have):
+        if is_on_demand(self._now.staying) and fleets.have and not self._is_at_risk(fleets.have):
             return fleets.have
         bridge = fleets.bridge
         is_other = bridge is not None and not (
@@ -331,9 +305,9 @@ class _Decision:
         staying = self._now.staying
         if not staying:
             return Mode.WAIT
-        if fleets.spot_is_there and fleets.spot and _covers(staying, fleets.spot.workers):
+        if fleets.spot_is_there and fleets.spot and covers(staying, fleets.spot.workers):
             return Mode.SPOT
-        if _is_on_demand(staying) or _covers(staying, stand_in.workers):
+        if is_on_demand(staying) or covers(staying, stand_in.workers):
             return Mode.SURE
         fast = fleets.have is not None and fleets.have.work_s <= stand_in.work_s * _AS_FAST
         return Mode.SPOT if fast and fleets.spot_is_there else Mode.WAIT
@@ -346,15 +320,13 @@ class _Decision:
                 speed=stand_in.work_s / fleets.have.work_s,
                 price=fleets.have.usd_per_hour / unit_usd,
             )
-        seen = self._now.capacity
-        losses = (_PRIOR_EVENTS + seen.losses) / (_PRIOR_UP_HOURS + seen.up_hours)
-        returns = (_PRIOR_EVENTS + seen.returns) / (_PRIOR_DOWN_HOURS + seen.down_hours)
+        losses, returns = change_rates(self._now.capacity)
         return Pacing(
             wait=wait,
             spot=Pace(speed=stand_in.work_s / spot.work_s, price=spot.usd_per_hour / unit_usd),
             market=SpotMarket(
-                losses_per_hour=_rounded(losses),
-                returns_per_hour=_rounded(returns),
+                losses_per_hour=losses,
+                returns_per_hour=returns,
                 restart_hours=self._restart_s / 3600,
             ),
             longest_hours=self._deadline_s / 3600,
@@ -380,7 +352,7 @@ class _Decision:
         if mode is Mode.SURE:
             reason = "on-demand nodes as far as the deadline needs them"
             return self._moved(stand_in, reason, holds_s)
-        if fleets.spot is not None and _covers(self._now.staying, fleets.spot.workers):
+        if fleets.spot is not None and covers(self._now.staying, fleets.spot.workers):
             return self._told(Move.KEEP, fleets.have, "all that is wanted is there", holds_s)
         return self._waits(fleets, "the deadline leaves time to wait for spot capacity", holds_s)
 
@@ -424,7 +396,7 @@ class _Decision:
         """Decide where no deadline presses."""
         best = fleets.spot if fleets.spot_is_there else fleets.bridge
         waits_s = self._patience_s
-        runs = best is not None and _covers(self._now.staying, best.workers)
+        runs = best is not None and covers(self._now.staying, best.workers)
         has_spot = fleets.spot_is_there or fleets.spot is None
         if self._rules.pace and not has_spot and not runs and waits_s > 0:
             return self._waits(fleets, "no deadline presses: wait for spot capacity", waits_s)
@@ -504,35 +476,3 @@ class _Decision:
             finish_s=now.time_s + needed_s,
             cost_usd=now.spent_usd + self._rest_usd(choice),
         )
-
-
-def _is_match(spot: Choice, if_up: Choice) -> bool:
-    """Tell whether a fleet has no more on-demand nodes than another, and is not much dearer."""
-    more = _on_demand_count(spot) > _on_demand_count(if_up)
-    return not more and spot.cost_usd <= if_up.cost_usd * _DEARER
-
-
-def _on_demand_count(choice: Choice) -> int:
-    return sum(n for pool, n in choice.workers.items() if pool.market is Market.ON_DEMAND)
-
-
-def _stands_in(workers: Mapping[Pool, int], spot: Choice | None) -> bool:
-    """Tell whether on-demand nodes are there because spot nodes are not."""
-    return spot is not None and any(
-        count > spot.workers.get(pool, 0)
-        for pool, count in workers.items()
-        if pool.market is Market.ON_DEMAND
-    )
-
-
-def _covers(have: Mapping[Pool, int], wanted: Mapping[Pool, int]) -> bool:
-    return all(have.get(pool, 0) >= count for pool, count in wanted.items())
-
-
-def _is_on_demand(workers: Mapping[Pool, int]) -> bool:
-    return bool(workers) and all(pool.market is Market.ON_DEMAND for pool in workers)
-
-
-def _rounded(rate: float) -> float:
-    """Round a rate to a factor of 1.4: it is known no better, and answers can be used again."""
-    return float(2 ** (round(math.log2(rate) * 2) / 2))
