@@ -52,13 +52,12 @@ def cost(policy: Policy, market: Market, *, hours: float, work: float, seed: int
 
 def paced(program: Pacing) -> Policy:
     def policy(now: Standing) -> Mode:
-        if now.mode is not Mode.SURE and program.must_be_sure(now, margin_hours=MARGIN):
+        spare = now.hours_left - now.work_hours - MARGIN  # of which entering takes its part
+        if now.mode is not Mode.SURE and spare <= MARKET.restart_hours:
             return Mode.SURE
-        best = program.best(now)
-        leaves = now.mode is Mode.SURE and best is not Mode.SURE
-        if leaves and not program.may_leave_sure(now, margin_hours=MARGIN):
+        if now.mode is Mode.SURE and spare <= 2 * MARKET.restart_hours:
             return Mode.SURE
-        return best
+        return program.best(now)
 
     return policy
 
@@ -122,22 +121,6 @@ def test_dear_spot_capacity_is_not_used() -> None:
 def test_capacity_that_is_back_in_minutes_is_waited_for() -> None:
     quick = replace(MARKET, returns_per_hour=20.0)
     assert pacing(market=quick).best(standing(20, 10)) is Mode.WAIT
-
-
-@pytest.mark.parametrize("mode", list(Mode))
-def test_the_net_keeps_the_time_that_the_sure_fleet_needs(mode: Mode) -> None:
-    program = pacing()
-    entering = 0.0 if mode is Mode.SURE else MARKET.restart_hours
-    at_last = standing(10 + entering, 10, mode)
-    assert program.must_be_sure(at_last, margin_hours=0.0)
-    assert not program.must_be_sure(replace(at_last, hours_left=10.01 + entering), margin_hours=0.0)
-
-
-def test_the_sure_fleet_is_left_only_with_time_to_come_back() -> None:
-    program = pacing()
-    needed = 10 + 2 * MARKET.restart_hours
-    assert not program.may_leave_sure(standing(needed, 10, Mode.SURE), margin_hours=0.0)
-    assert program.may_leave_sure(standing(needed + 0.01, 10, Mode.SURE), margin_hours=0.0)
 
 
 def test_a_decision_holds_until_the_time_it_says() -> None:

@@ -13,8 +13,8 @@ least expected cost, D the length of a step, and s_a, p_a speed and price of mod
 Spot capacity can be entered only while it is there, and who loses it waits. This dynamic program is
 the optimal policy where times between changes have no memory; the rules for deadlines of the
 literature (greedy, uniform progress) are policies of the same problem, hence never better there.
-The penalty alone would let interpolation cut corners at the very end, so that `Pacing.must_be_sure`
-is asked first: it keeps the time that the sure fleet needs, and that holds for any market.
+The penalty alone would let interpolation cut corners at the very end. Whoever asks keeps the time
+that the sure fleet needs, which holds for any market: `usecases.steer_job` has that safety net.
 """
 
 import math
@@ -81,7 +81,6 @@ class Pacing:
         """
         self._step_hours = _rounded_up(longest_hours) / _STEPS
         self._speeds = (_rounded(wait.speed), _rounded(spot.speed), 1.0)
-        self._restart_hours = market.restart_hours
         self._choices = _table(
             step_hours=self._step_hours,
             speeds=self._speeds,
@@ -89,16 +88,6 @@ class Pacing:
             rates=(_rounded(market.losses_per_hour), _rounded(market.returns_per_hour)),
             restart_hours=_rounded(market.restart_hours),
         )
-
-    def must_be_sure(self, standing: Standing, *, margin_hours: float) -> bool:
-        """Tell whether any more delay could break the deadline, whatever the market does."""
-        entering = 0.0 if standing.mode is Mode.SURE else self._restart_hours
-        return standing.hours_left <= standing.work_hours + entering + margin_hours
-
-    def may_leave_sure(self, standing: Standing, *, margin_hours: float) -> bool:
-        """Tell whether the sure fleet could be left and entered again in time."""
-        needed = standing.work_hours + 2 * self._restart_hours + margin_hours
-        return standing.hours_left > needed
 
     def best(self, standing: Standing) -> Mode:
         """Return the mode to be in from now on."""
