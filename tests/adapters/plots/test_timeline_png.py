@@ -115,3 +115,11 @@ def test_a_run_without_deadline_and_without_nodes_is_drawn_all_the_same() -> Non
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(OutsideWorldError, match=r"cannot write .*: No such file or directory"):
         draw_timeline(tmp_path / "nowhere" / "run.png", outcome(), title="a job")
+
+
+def test_nodes_are_counted_in_whole_ones() -> None:
+    one = (Moment(0.0, {}, {SPOT: 1}, 0.0, 0.0), Moment(HOUR_S, {SPOT: 1}, {}, 1.0, 1.0))
+
+    nodes, _, _ = parts(outcome(moments=one))
+
+    assert all(tick == round(tick) for tick in nodes.get_yticks())

@@ -6,6 +6,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from spotwright.domain.errors import OutsideWorldError
 from spotwright.domain.offer import Market
@@ -54,4 +55,5 @@ def _draw_nodes(axes: Axes, hours: Sequence[float], moments: Sequence[Moment]) -
         for patch, pool in zip(axes.collections, pools, strict=True):
             patch.set_hatch("//" if pool.market is Market.ON_DEMAND else "")
         axes.legend(fontsize="small", loc="upper right")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylabel("nodes (hatched: on-demand)")
