@@ -15,7 +15,6 @@ class Node:
 
     node_id: str
     pool: Pool
-    granted_s: float
     ready_s: float
     leaves_s: float = math.inf  # a notice says so
     share: float = 1.0  # of its speed

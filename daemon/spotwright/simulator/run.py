@@ -269,9 +269,7 @@ class _Run:
         starts = self._scene.conditions.start_s
         start_s = self._random.choice(starts) if starts else self._restart_s
         self._counts["grants"] += 1
-        self._nodes.append(
-            Node(f"n{self._counts['grants']}", pool, self._time_s, self._time_s + start_s)
-        )
+        self._nodes.append(Node(f"n{self._counts['grants']}", pool, self._time_s + start_s))
 
     # What is told
 
