@@ -1,5 +1,7 @@
 import json
+import sys
 from datetime import UTC, datetime
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 
 import pyarrow as pa
@@ -100,12 +102,12 @@ def test_only_series_of_what_could_be_had_are_taken_for_availability(tmp_path: P
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
-        (["--policy", "lucky"], "'lucky' is not a valid PolicyName; there are ours, on-demand"),
+        (["--policy", "lucky"], "no 'lucky'; there are ours, on-demand"),
         (["--traces", "nowhere"], "nowhere is neither a CSV file"),
         (["--plot", "run.pdf"], "must be a .png or .html file"),
         (["--plan", "missing.json"], "is not what `spotwright plan --json` prints"),
         (["--ray", "local", "--processes", "2"], "drop one"),
-        (["--deflation", "steady"], "there are proportional, priority, deterministic"),
+        (["--deflation", "steady"], "no 'steady'; there are proportional, priority, deterministic"),
         (["--since", "2025-01-01"], "name the history as well"),
         (["--prices", "missing.parquet"], "cannot be read as price history"),
         (["--prices", "missing.parquet", "--until", "May"], "'May' is not a date"),
@@ -116,3 +118,27 @@ def test_simulate_says_what_is_wrong(tmp_path: Path, flags: list[str], complaint
 
     assert done.returncode == 2
     assert complaint in done.stderr
+
+
+def test_what_a_picture_needs_is_asked_for_before_the_first_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = "spotwright.adapters.plots.timeline"
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.delattr("spotwright.adapters.plots.timeline", raising=False)
+    for name in [n for n in sys.modules if n.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [_WithoutMatplotlib(), *sys.meta_path])
+
+    done = spotwright_here("simulate", tmp_path / "no-such-job.yaml", "--plot", tmp_path / "a.png")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "--plot FILE.png needs the 'plot' extra" in done.stderr
+
+
+class _WithoutMatplotlib(MetaPathFinder):
+    """An installation without the extra for pictures."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname.partition(".")[0] == "matplotlib":
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)

@@ -18,7 +18,7 @@ from spotwright.simulator.policies.one_fleet import TwoFleets
 from spotwright.simulator.policies.policy import Policy
 from spotwright.simulator.policies.registry import PolicyName, policy_of
 from spotwright.simulator.run import Scene, simulate
-from spotwright.usecases.fleet_choices import FleetChoices
+from spotwright.usecases.fleet_choices import MOST_BOXES, FleetChoices
 from spotwright.usecases.ports import OfferSource
 from spotwright.usecases.steering_rules import SteeringRules
 
@@ -40,6 +40,7 @@ class Study:
     starts_planned: bool = False  # begin with the planned workers; else decide at the start, too
     conditions: Conditions = field(default_factory=Conditions)
     rules: SteeringRules = field(default_factory=SteeringRules)
+    most_boxes: int = MOST_BOXES  # of each search for a fleet
     seed: int = 0
 
     @property
@@ -118,7 +119,7 @@ class Stage:
 
     def __init__(self, study: Study) -> None:
         self._study = study
-        self.choices = FleetChoices(study.job, study.source)
+        self.choices = FleetChoices(study.job, study.source, most_boxes=study.most_boxes)
         self._speeds = FleetSpeeds(
             self.choices, checkpoint_every_s=study.conditions.checkpoint_every_s
         )

@@ -27,7 +27,7 @@ from spotwright.usecases.ports import OfferSource
 
 _GRID = 50  # deadlines and budgets are told apart by 2 %
 _SWITCHING_GRID = 4  # what it costs to start nodes, by 28 %: it only decides between like fleets
-_MOST_BOXES = 400  # of one search: a controller has seconds, and a good fleet comes early
+MOST_BOXES = 400  # of one search: a controller has seconds, and a good fleet comes early
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +117,10 @@ class FleetChoices:
         *,
         now: datetime | None = None,
         watch: Watch | None = None,
+        most_boxes: int = MOST_BOXES,
     ) -> None:
         self._job, self._source, self._now = job, source, now
-        self._watch = watch or Watch()
+        self._watch, self._most_boxes = watch or Watch(), most_boxes
         self._offers = {
             offer.pool: offer
             for offers in (
@@ -184,7 +185,7 @@ class FleetChoices:
             solution = solve(
                 self._problem(job, question),
                 objective=question.objective,
-                watch=at_most(self._watch, _MOST_BOXES),
+                watch=at_most(self._watch, self._most_boxes),
             )
         except (BadInputError, NoFeasibleFleetError):
             return None
