@@ -134,6 +134,29 @@ def test_a_pool_that_refused_for_hours_is_used_as_soon_as_it_gives_nodes() -> No
     assert run.finish_s < (2.4 + 10.3) * 3600
 
 
+def test_without_a_grant_timeout_a_pool_that_gives_nothing_is_waited_for() -> None:
+    market = MarketTrace(capacity={spot("a"): hours((0, 0))}, prices={spot("b"): hours((0, 1.2))})
+    conditions = Conditions(notice_s=0.0, checkpoint_every_s=10.0, is_probed=False)
+    scene = scene_of(job_of(deadline_hours=25), market_of("ab"), market, conditions=conditions)
+
+    heeding = steered(scene, market_of("ab"))
+    patient = steered(scene, market_of("ab"), grant_timeout_s=6 * 3600.0)
+
+    assert heeding.finish_s is not None
+    assert patient.finish_s is not None
+    assert heeding.finish_s < patient.finish_s - 5 * 3600
+
+
+def test_without_a_look_at_prices_one_that_has_risen_is_paid_until_the_next_look_around() -> None:
+    market = MarketTrace(prices={spot("a"): hours((0, 1.0), (3, 2.5)), spot("b"): hours((0, 1.1))})
+    scene = scene_of(job_of(deadline_hours=25), market_of("ab"), market)
+
+    heeding = steered(scene, market_of("ab"))
+    blind = steered(scene, market_of("ab"), price_change_fraction=1e9)
+
+    assert heeding.cost_usd < blind.cost_usd - 0.5
+
+
 def _rising(first: float, *, other: bool = False) -> Series:
     """Return a price that is by turns 3 % above and below that of another such pool."""
     points, price = [], 1.0

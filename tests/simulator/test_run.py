@@ -14,7 +14,7 @@ from spotwright.simulator.market import MarketTrace
 from spotwright.simulator.policies.policy import Wish
 from spotwright.simulator.run import simulate
 from tests.simulator.small_market import HOUR_S, SERVER, hours, job_of, market_of, on_demand, spot
-from tests.simulator.steered import scene_of
+from tests.simulator.steered import scene_of, steered
 
 FREE = Conditions(notice_s=0.0, checkpoint_every_s=1.0)
 
@@ -176,3 +176,14 @@ def test_asynchronous_shares_add_up() -> None:
     run = simulate(scene, Always({spot(): 2}))
 
     assert run.finish_s == pytest.approx((5 + (1 - 4.8 * speed) / (speed / 2)) * HOUR_S)
+
+
+def test_a_job_that_is_slower_than_predicted_waits_no_longer_than_it_can() -> None:
+    market = MarketTrace(capacity={spot(): hours((0, 1), (3, 0))})
+    slow = replace(FREE, speed_factor=0.8)
+    scene = scene_of(job_of(deadline_hours=15), market_of(), market, conditions=slow)
+
+    run = steered(scene, market_of())
+
+    assert on_demand() in run.node_s_by_pool
+    assert not run.is_late

@@ -197,6 +197,15 @@ def test_a_pace_that_was_decided_on_counts_once(
     assert (Trigger.DEADLINE_AT_RISK in found.triggers) is is_late
 
 
+@pytest.mark.parametrize(("measured", "known"), [(0.8, 0.8), (1.3, 1.3), (0.0, 1.0)])
+def test_a_pace_that_was_decided_on_holds_while_none_is_measured(
+    measured: float, known: float
+) -> None:
+    found = looked(view((), time_s=60.0), replace(running(), pace_factor=measured))
+
+    assert found.now.pace_factor == known
+
+
 @pytest.mark.parametrize(("after", "told"), [(0.32, False), (0.329, False), (0.34, True)])
 def test_a_price_counts_when_it_has_moved_by_a_tenth(after: float, told: bool) -> None:
     memory = replace(running(), prices={SPOT: 0.30})

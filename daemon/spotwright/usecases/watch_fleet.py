@@ -261,10 +261,18 @@ def _risks(view: JobView, memory: SteeringMemory, goal: Goal, rules: SteeringRul
 
 def _hours_left(view: JobView, memory: SteeringMemory) -> float | None:
     """Return what is left at this pace; training that stands still is a case for drift."""
-    speed = memory.goal_per_hour * (view.pace_factor or 1.0)
+    speed = memory.goal_per_hour * (_pace(view, memory) or 1.0)
     if speed <= 0 or memory.move is Move.WAIT:
         return None
     return (1 - view.done_fraction) / speed
+
+
+def _pace(view: JobView, memory: SteeringMemory) -> float:
+    """Return the pace that is measured or, while none is, that of the last decision.
+
+    That training stood still says nothing of how fast it goes on.
+    """
+    return (memory.pace_factor or 1.0) if view.pace_factor is None else view.pace_factor
 
 
 def _farewell_usd(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> float:
@@ -299,6 +307,6 @@ def _now(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> JobNow:
         weather=memory.weather if rules.learn else {},
         capacity=memory.capacity if rules.learn else Weather(),
         prices_usd_per_hour=view.prices_usd_per_hour,
-        pace_factor=1.0 if view.pace_factor is None else view.pace_factor,
+        pace_factor=_pace(view, memory),
         is_spent=Trigger.BUDGET_SPENT in memory.standing,
     )
