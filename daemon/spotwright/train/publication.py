@@ -1,7 +1,8 @@
-"""Parameters as workers are sent them: one copy of a version, for all who ask for that version.
+"""Parameters as workers are sent them: lent, not copied.
 
-What is being sent to a slow worker stays as it was while others change the parameters; a copy that
-nobody is sent any more is the room for the next.
+A worker is sent the server's own memory. An update that comes while somebody is being sent it leaves
+that memory as it is and goes on in a copy; what nobody is sent any more is the room for the next.
+So there is one copy at most for each update, and none where workers do not overlap.
 """
 
 from collections.abc import Iterator
@@ -13,47 +14,39 @@ from spotwright.train.layout import FlatBuffer
 from spotwright.train.served_shard import ServedShard
 
 
-@dataclass
-class _Copy:
+@dataclass(eq=False)
+class _Room:
     flat: FlatBuffer
-    version: int
     readers: int = 0
 
 
 class Publication:
-    """Copies of a shard, made under the server's lock and sent without it."""
+    """Memory of a shard, lent under the server's lock and sent without it."""
 
     def __init__(self, shard: ServedShard, lock: Condition) -> None:
         self._shard, self._lock = shard, lock
-        self._latest: _Copy | None = None
-        self._free: list[FlatBuffer] = []
+        self._current = _Room(shard.flat)
+        self._free: list[_Room] = []
+        shard.before_change = self._leave_what_is_lent
 
     @contextmanager
     def lent(self) -> Iterator[tuple[int, memoryview]]:
         """Lend the parameters of now and their version, for as long as it takes to send them."""
         with self._lock:
-            copy = self._take()
+            room, version = self._current, self._shard.version
+            room.readers += 1
         try:
-            yield copy.version, copy.flat.bytes
+            yield version, room.flat.bytes
         finally:
             with self._lock:
-                copy.readers -= 1
-                self._recycle(copy)
+                room.readers -= 1
+                if room is not self._current and not room.readers:
+                    self._free.append(room)
 
-    def _take(self) -> _Copy:
-        if self._latest is None or self._latest.version != self._shard.version:
-            self._latest = self._newer(self._latest)
-        self._latest.readers += 1
-        return self._latest
-
-    def _newer(self, former: _Copy | None) -> _Copy:
-        self._latest = None
-        if former is not None:
-            self._recycle(former)
-        flat = self._free.pop() if self._free else FlatBuffer(self._shard.shard.size_bytes)
-        flat.raw.copy_(self._shard.flat.raw)
-        return _Copy(flat, self._shard.version)
-
-    def _recycle(self, copy: _Copy) -> None:
-        if copy.readers == 0 and copy is not self._latest:
-            self._free.append(copy.flat)
+    def _leave_what_is_lent(self) -> None:
+        """Have the shard go on elsewhere if its memory is being sent. Under the lock."""
+        if not self._current.readers:
+            return
+        size_bytes = self._shard.shard.size_bytes
+        self._current = self._free.pop() if self._free else _Room(FlatBuffer(size_bytes))
+        self._shard.move_to(self._current.flat)

@@ -1,7 +1,7 @@
 """What one server holds: parameters, optimizer, how often it was updated, and by whose pushes."""
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -86,14 +86,15 @@ class ServedShard:
             part = tensors[piece.entry.name].flatten()[piece.first : piece.first + piece.count]
             self.flat.view(piece.offset_bytes, piece.entry, piece.count).copy_(part)
         self._runs = _runs(pieces, _groups(model, optimizer), merges=is_elementwise(optimizer))
-        trained = [run for run in self._runs if run.kind is Kind.TRAINED]
-        self._parameters = [nn.Parameter(run.within(self.flat)) for run in trained]
+        self.before_change: Callable[[], None] = lambda: None  # may have it move on
+        self._trained = [run for run in self._runs if run.kind is Kind.TRAINED]
+        self._parameters = [nn.Parameter(run.within(self.flat)) for run in self._trained]
         self._statistics = [r.within(self.flat) for r in self._runs if r.kind is Kind.BUFFER]
         optimizer.state.clear()
         for index, group in enumerate(optimizer.param_groups):
             group["params"] = [
                 parameter
-                for parameter, run in zip(self._parameters, trained, strict=True)
+                for parameter, run in zip(self._parameters, self._trained, strict=True)
                 if run.group == index
             ]
 
@@ -103,6 +104,7 @@ class ServedShard:
 
     def apply(self, push: PushBuffer) -> None:
         """Step the optimizer with the gradients of a push, and take its statistics."""
+        self.before_change()
         for parameter, gradient in zip(self._parameters, push.gradients, strict=True):
             parameter.grad = gradient
         self.optimizer.step()
@@ -111,6 +113,14 @@ class ServedShard:
         for ours, theirs in zip(self._statistics, push.statistics, strict=True):
             ours.copy_(theirs)
         self.version += 1
+
+    def move_to(self, flat: FlatBuffer) -> None:
+        """Go on in other memory; what is in the former stays as it is."""
+        flat.raw.copy_(self.flat.raw)
+        self.flat = flat
+        for parameter, run in zip(self._parameters, self._trained, strict=True):
+            parameter.data = run.within(flat)
+        self._statistics = [r.within(flat) for r in self._runs if r.kind is Kind.BUFFER]
 
     def copied_state(self) -> Mapping[str, Any]:
         """Return the optimizer's state, in memory of its own."""
