@@ -1,7 +1,7 @@
 """One exchange with a parameter server beside the same bytes over a bare socket.
 
 The rival sends as many bytes and receives as many back, from and into memory that is there already,
-and does nothing with them. Exchanges and rival transfers take turns, so that both meet the same
+and does nothing with them, all of it in one call. Exchanges and rival transfers take turns, so that both meet the same
 machine. With root, the same once more on a loopback of its own that lets 1 Gbit/s through.
 
     python -m benchmarks.train.throughput     prints the figures of this host's loopback as JSON
@@ -60,7 +60,7 @@ def _echo(size: int, port: int) -> None:
 
 def _receive(connection: socket.socket, room: memoryview) -> bool:
     while room.nbytes:
-        count = connection.recv_into(room)
+        count = connection.recv_into(room, 0, socket.MSG_WAITALL)
         if not count:
             return False
         room = room[count:]

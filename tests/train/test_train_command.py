@@ -63,7 +63,7 @@ def test_a_worker_that_cannot_go_on_ends_all_and_is_named(build: str, told: str)
     run = train(f"{SCRIPT}:{build}", "--workers", "2", "--steps", "1000000")
 
     assert run.returncode in (1, 2)
-    assert f"error: {told}" in run.stderr
+    assert told in run.stderr  # of the worker itself, or of one that the server told
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,14 @@ _Checkpoint = Annotated[
 _Tls = Annotated[
     Path | None, typer.Option("--tls-dir", metavar="DIR", help="Certificates, for other hosts.")
 ]
+_Threads = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="PyTorch's, of each process.",
+        show_default="a share of the cores; with --role, PyTorch's own choice",
+    ),
+]
 
 
 def train(
@@ -78,7 +86,7 @@ def train(
         float, typer.Option(min=0, metavar="SECONDS", help="A server tells late workers so long.")
     ] = 5.0,
     tls_dir: _Tls = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="PyTorch's, of each process.")] = None,
+    threads: _Threads = None,
     model: Model = None,
     catalog_file: CatalogFile = None,
     as_json: AsJson = False,

@@ -1,6 +1,7 @@
 """What `spotwright train` does with its flags: one role, or all of them here."""
 
-from dataclasses import asdict
+import os
+from dataclasses import asdict, replace
 from typing import Any
 
 from spotwright.cli.terminal import note, print_json
@@ -38,6 +39,7 @@ def _rehearse(flags: TrainFlags) -> None:
         f"{plan.servers} parameter servers and {plan.workers} workers, {plan.strategy}, "
         f"{'for ever' if plan.steps is None else f'{plan.steps} steps'}, all on this machine"
     )
+    flags = replace(flags, threads=flags.threads or _threads_of_each(plan))
     servers = [_server(flags, plan, index=index) for index in range(plan.servers)]
     workers = [_worker(flags, f"w{index}", rank=index) for index in range(plan.workers)]
     done = rehearse(servers, workers, tell=note)
@@ -54,6 +56,11 @@ def _rehearse(flags: TrainFlags) -> None:
         print(_server_line(server))
     for worker in done.workers:
         print(_worker_line(worker))
+
+
+def _threads_of_each(plan: RolePlan) -> int:
+    """Return the part of this machine's cores that a process has: more would wait for each other."""
+    return max(1, len(os.sched_getaffinity(0)) // (plan.servers + plan.workers))
 
 
 def _server(flags: TrainFlags, plan: RolePlan, *, index: int) -> ServerRole:

@@ -100,6 +100,7 @@ class ParameterServer:
             self.updates,
             publication=Publication(shard, self.progress.lock),
             describe=self._describe,
+            tells_members=settings.strategy is Strategy.BSP_PS and settings.count > 1,
         )
 
     @property

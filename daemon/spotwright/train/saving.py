@@ -45,7 +45,7 @@ class Saver:
         self._saved = self._copied = progress.shard.version
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="saver", daemon=True)
-        progress.before_update = self._wait_until_saved
+        progress.before_update = self._before_update
 
     @property
     def saved_version(self) -> int:
@@ -63,8 +63,15 @@ class Saver:
             self._progress.lock.notify_all()
         self._thread.join()
 
-    def _wait_until_saved(self) -> None:
+    @property
+    def _half(self) -> int:
+        return max(1, self._rules.every // 2)
+
+    def _before_update(self) -> None:
+        """Wake the thread when the update makes a copy due; wait while too much is unsaved."""
         progress = self._progress
+        if progress.shard.version + 1 - self._copied >= self._half:
+            progress.lock.notify_all()
         while (
             progress.shard.version + 1 - self._saved > self._rules.every and progress.takes_updates
         ):
@@ -83,9 +90,9 @@ class Saver:
 
     def _next_copy(self) -> Checkpoint | None:
         """Wait until half an interval has passed, or all has ended; None: nothing is left."""
-        progress, half = self._progress, max(1, self._rules.every // 2)
+        progress = self._progress
         with progress.lock:
-            while not self._stopping and progress.shard.version - self._copied < half:
+            while not self._stopping and progress.shard.version - self._copied < self._half:
                 progress.lock.wait()
             if self._stopping and progress.shard.version == self._copied:
                 return None

@@ -29,6 +29,7 @@ class SessionHome(Protocol):
     progress: Progress
     updates: Updates
     publication: Publication
+    tells_members: bool  # to workers, whose pushes tell the other servers
 
     def describe(self) -> Mapping[str, Any]:
         """Return what the server is, and how far."""
@@ -159,16 +160,19 @@ class Session:
 
     def _send_parameters(self, outcome: Outcome, *, sequence: int) -> None:
         flags = Flag.APPLIED if outcome.applied else Flag.NONE
+        note: dict[str, Any] = {}
         with self._home.publication.lent() as (version, memory):
             if self._progress.is_over:
                 flags |= Flag.OVER
+            if self._home.tells_members:
+                note = {"members": self._home.updates.members(), "members_at": version}
             answer = Frame(
                 kind=FrameKind.UPDATED,
                 flags=flags,
                 sequence=sequence,
                 version=version,
                 staleness=outcome.staleness,
-                note={"members": self._home.updates.members(), "members_at": version},
+                note=note,
             )
             self.wire.send(answer, [memory[: self._progress.shard.shard.exchanged_bytes]])
 

@@ -30,9 +30,10 @@ class ServerSessions:
         *,
         publication: Publication,
         describe: Callable[[], Mapping[str, Any]],
+        tells_members: bool,
     ) -> None:
         self.progress, self.updates, self.publication = progress, updates, publication
-        self.describe = describe
+        self.describe, self.tells_members = describe, tells_members
         self._listener: socket.socket | None = None
         self._context: ssl.SSLContext | None = None
         self._threads: set[threading.Thread] = set()

@@ -69,7 +69,7 @@ class Progress:
     ) -> None:
         self.shard, self.steps, self._observe = shard, steps, observe
         self.lock = Condition()
-        self.before_update: Callable[[], None] = lambda: None  # waits while too much is unsaved
+        self.before_update: Callable[[], None] = lambda: None  # has it saved, or waits for that
         self.failure: TrainingError | None = None
         self._ended_elsewhere = False
         self.is_stopped = False  # in this process; another may go on
@@ -106,6 +106,8 @@ class Progress:
     def applied(self, push: Push, staleness: int) -> None:
         """Keep that a push counts. Under the lock."""
         self.shard.applied[push.worker] = push.sequence
+        if self.is_over:
+            self.lock.notify_all()
         if self._observe is not None:
             self._observe(
                 Update(
@@ -156,5 +158,4 @@ class AsynchronousUpdates:
             staleness = max(0, progress.shard.version - push.version)
             progress.shard.apply(push.content)
             progress.applied(push, staleness)
-            progress.lock.notify_all()
         return Outcome(applied=True, staleness=staleness)

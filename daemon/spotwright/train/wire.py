@@ -84,6 +84,10 @@ class Wire:
             raise PeerRefusedError("this host is big-endian, which tensors on the wire are not")
         self._socket = connection
         self._header = bytearray(_HEADER.size)
+        self._is_closed = False
+        # One call for all of a body, and one for several buffers; TLS has neither.
+        self._is_plain = type(connection) is socket.socket
+        self._receive_flags = socket.MSG_WAITALL if self._is_plain else 0
 
     def send(self, frame: Frame, body: Sequence[memoryview] = ()) -> None:
         """Send a frame and, as it lies in memory, its body."""
@@ -140,8 +144,11 @@ class Wire:
 
     def close(self) -> None:
         """End the connection; whoever waits in it is told."""
+        self._is_closed = True
         with suppress(OSError):  # it has ended already
-            self._socket.shutdown(socket.SHUT_RDWR)
+            # Not SSLSocket's: that drops the cipher first, and another thread that sends or
+            # receives here would go on in the clear.
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         self._socket.close()
 
     def set_timeout(self, seconds: float | None) -> None:
@@ -164,16 +171,16 @@ class Wire:
     def _fill(self, memory: memoryview) -> None:
         while memory.nbytes:
             try:
-                count = self._socket.recv_into(memory)
+                count = self._socket.recv_into(memory, 0, self._receive_flags)
             except OSError as error:
                 raise _broken(error) from error
-            if not count:
+            if not count or self._is_closed:
                 raise ConnectionLostError("the peer ended the connection")
             memory = memory[count:]
 
     def _send_all(self, parts: Sequence[memoryview]) -> None:
         try:
-            if not _gathers(self._socket):
+            if not self._is_plain:
                 for part in parts:
                     self._socket.sendall(part)
                 return
@@ -192,11 +199,6 @@ def _broken(error: OSError) -> Exception:
         reason = (error.reason or str(error)).lower().replace("_", " ")
         return PeerRefusedError(f"the peer refuses this host: {reason}")
     return ConnectionLostError(f"the connection broke: {error}")
-
-
-def _gathers(connection: socket.socket) -> bool:
-    """Tell whether several buffers go out in one call: TLS takes one after the other."""
-    return type(connection) is socket.socket
 
 
 def _unsent(parts: Sequence[memoryview], sent: int) -> list[memoryview]:
