@@ -1,8 +1,9 @@
 """One exchange with a parameter server beside the same bytes over a bare socket.
 
 The rival sends as many bytes and receives as many back, from and into memory that is there already,
-and does nothing with them, all of it in one call. Exchanges and rival transfers take turns, so that both meet the same
-machine. With root, the same once more on a loopback of its own that lets 1 Gbit/s through.
+all of it in one call, and does nothing with them. Exchanges and rival transfers take turns, so that
+both meet the same machine. With root, the same once more on a loopback of its own that lets
+1 Gbit/s through.
 
     python -m benchmarks.train.throughput     prints the figures of this host's loopback as JSON
 """

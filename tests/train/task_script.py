@@ -1,5 +1,7 @@
 """Tasks that train in milliseconds a step, some of which go wrong."""
 
+import os
+import signal
 import time
 from collections.abc import Iterator
 
@@ -30,6 +32,14 @@ def build_empty() -> Task:
     return build()._replace(data=empty)
 
 
+def build_killed() -> Task:
+    return build()._replace(data=killed)
+
+
+def build_all_killed() -> Task:
+    return build()._replace(data=all_killed)
+
+
 def no_task() -> int:
     return 3
 
@@ -55,3 +65,19 @@ def empty(worker: str, size: int) -> _Batches:
     """Yield nothing in the second batch of w0."""
     for step, (inputs, targets) in enumerate(plain(worker, size)):
         yield (inputs[:0], targets[:0]) if (worker, step) == ("w0", 1) else (inputs, targets)
+
+
+def killed(worker: str, size: int) -> _Batches:
+    """Kill w1 at its fifth batch, as somebody outside would."""
+    for step, one in enumerate(plain(worker, size)):
+        if (worker, step) == ("w1", 4):
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield one
+
+
+def all_killed(worker: str, size: int) -> _Batches:
+    """Kill every worker at its fifth batch."""
+    for step, one in enumerate(plain(worker, size)):
+        if step == 4:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield one

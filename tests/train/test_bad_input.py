@@ -21,6 +21,7 @@ from spotwright.domain.workload import Strategy
 from spotwright.train import ParameterServer, ServerSettings, Worker
 from spotwright.train.host_memory import check_fits
 from spotwright.train.layout import Layout, Shard
+from spotwright.train.model_memory import ModelMemory
 from spotwright.train.wire import Frame, FrameKind, Wire
 from tests.train.small_training import backward, build_model, sgd, small_job
 
@@ -74,6 +75,18 @@ def test_a_gradient_that_is_not_finite_is_not_pushed_although_the_loss_is() -> N
         worker.leave()
 
     assert job.updates[0] == []
+
+
+def test_half_precision_gradients_whose_sum_leaves_their_type_are_finite() -> None:
+    model = nn.Linear(64, 64, dtype=torch.float16)
+    memory = ModelMemory(model)
+    weight = model.weight.grad
+    assert weight is not None
+
+    weight.fill_(60.0)
+    assert memory.collect()
+    weight[3, 5] = math.nan
+    assert not memory.collect()
 
 
 def test_a_worker_with_another_model_is_told_what_differs() -> None:
@@ -159,7 +172,7 @@ def test_a_shard_that_no_host_has_memory_for_is_refused_with_the_figures() -> No
     shard = Shard(start=0, stop=2**50, frozen_start=2**50, frozen_stop=2**50)
     optimizer = torch.optim.Adam(build_model().parameters())
 
-    with pytest.raises(HostMemoryError, match=r"8 workers needs 16777216\.00 GiB, and this"):
+    with pytest.raises(HostMemoryError, match=r"8 workers needs 24117248\.00 GiB, and this"):
         check_fits(shard, optimizer, workers=8)
 
 

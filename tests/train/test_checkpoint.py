@@ -7,7 +7,12 @@ import pytest
 import torch
 from torch import nn
 
-from spotwright.domain.errors import BadInputError, CheckpointError, OutsideWorldError
+from spotwright.domain.errors import (
+    BadInputError,
+    CheckpointError,
+    OutsideWorldError,
+    TrainingError,
+)
 from spotwright.domain.workload import Strategy
 from spotwright.train.checkpoint import from_bytes, load_into, to_parts
 from spotwright.train.checkpoint_places import BucketPlace, CheckpointPlace, FolderPlace, open_place
@@ -131,6 +136,41 @@ def test_no_more_than_an_interval_is_ever_unsaved(
 
     assert max(ahead) <= 4
     assert job.servers[0].saved_version == 20
+
+
+def train_while_the_folder_is_taken_away(folder: Path) -> None:
+    model = build_model()
+    with small_job(checkpoint=str(folder), every=100) as job, job.worker("w", model) as worker:
+        worker.exchange(loss=backward(model, 1), batch=8)
+        folder.write_text("no folder any more")
+
+
+def test_a_last_checkpoint_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match=r"training cannot be saved: cannot write .*run/shard"):
+        train_while_the_folder_is_taken_away(tmp_path / "run")
+
+
+class SecretiveSgd(torch.optim.SGD):
+    """Keeps what no checkpoint can hold."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__(model.parameters(), lr=0.05)
+        self.param_groups[0]["secret"] = object()
+
+
+def train_what_cannot_be_saved(folder: Path) -> None:
+    model = build_model()
+    with (
+        small_job(checkpoint=str(folder), every=2, optimizer=SecretiveSgd) as job,
+        job.worker("w", model) as worker,
+    ):
+        for step in range(10):
+            worker.exchange(loss=backward(model, step), batch=8)
+
+
+def test_an_optimizer_that_cannot_be_saved_stops_training_and_nobody_waits(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="optimizer's state holds a object, which a checkpoint"):
+        train_what_cannot_be_saved(tmp_path)
 
 
 @pytest.mark.parametrize("where", ["gs://bucket/key", "s3://", "s3:///key"])

@@ -1,6 +1,12 @@
 """Workers that join, leave, die, come late or under a name that is taken."""
 
+import os
+import resource
+import socket
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -137,6 +143,30 @@ def test_a_process_whose_name_was_taken_is_told() -> None:
         with pytest.raises(PeerRefusedError, match="another process has taken the name w"):
             first.exchange(loss=loss, batch=8)
         second.leave()
+
+
+@contextmanager
+def no_file_number_left() -> Iterator[None]:
+    former = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, former[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, former)
+
+
+def test_a_server_that_ran_out_of_file_numbers_lets_workers_in_again() -> None:
+    with small_job() as job:
+        address = job.servers[0].address
+        with socket.socket() as too_many:
+            with no_file_number_left():
+                too_many.connect((address.host, address.port))
+                time.sleep(0.2)
+            model = build_model()
+            with job.worker("w", model, patience_s=10.0) as worker:
+                assert worker.exchange(loss=backward(model, 1), batch=8).applied
 
 
 def test_a_worker_that_joins_after_the_end_is_told_so() -> None:

@@ -26,7 +26,7 @@ PLAN = {
 
 def train(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", _COMMAND, "train", *arguments, "--threads", "1", "--json"],
+        [sys.executable, "-c", _COMMAND, "train", *arguments, "--json"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"},
         capture_output=True,
@@ -43,6 +43,7 @@ def test_a_plan_is_rehearsed_with_its_roles_and_steps(tmp_path: Path) -> None:
     run = train(example, "--plan", str(plan), "--checkpoint", str(tmp_path))
     done = json.loads(run.stdout)
 
+    assert "PyTorch's threads of each: 1" in run.stderr or len(os.sched_getaffinity(0)) >= 8
     assert done["strategy"] == "bsp-ps"
     assert [server["version"] for server in done["servers"]] == [12, 12]
     assert [(w["worker"], w["applied"]) for w in done["workers"]] == [("w0", 12), ("w1", 12)]
@@ -64,6 +65,21 @@ def test_a_worker_that_cannot_go_on_ends_all_and_is_named(build: str, told: str)
 
     assert run.returncode in (1, 2)
     assert told in run.stderr  # of the worker itself, or of one that the server told
+
+
+def test_a_worker_that_is_killed_is_told_and_the_others_go_on() -> None:
+    run = train(f"{SCRIPT}:build_killed", "--workers", "2", "--steps", "100")
+    done = json.loads(run.stdout)
+
+    assert "worker w1 was killed (SIGKILL), the others go on" in run.stderr
+    assert (done["servers"][0]["version"], [w["worker"] for w in done["workers"]]) == (100, ["w0"])
+
+
+def test_training_whose_workers_were_all_killed_ends_and_says_so() -> None:
+    run = train(f"{SCRIPT}:build_all_killed", "--workers", "2", "--steps", "100")
+
+    assert run.returncode == 1
+    assert "no worker is left and training is not over" in run.stderr
 
 
 @pytest.mark.parametrize(

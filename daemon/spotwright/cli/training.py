@@ -35,11 +35,12 @@ def train_roles(flags: TrainFlags) -> None:
 
 def _rehearse(flags: TrainFlags) -> None:
     plan = role_plan(flags)
+    flags = replace(flags, threads=flags.threads or _threads_of_each(plan))
     note(
         f"{plan.servers} parameter servers and {plan.workers} workers, {plan.strategy}, "
-        f"{'for ever' if plan.steps is None else f'{plan.steps} steps'}, all on this machine"
+        f"{'for ever' if plan.steps is None else f'{plan.steps} steps'}, all on this machine, "
+        f"PyTorch's threads of each: {flags.threads}"
     )
-    flags = replace(flags, threads=flags.threads or _threads_of_each(plan))
     servers = [_server(flags, plan, index=index) for index in range(plan.servers)]
     workers = [_worker(flags, f"w{index}", rank=index) for index in range(plan.workers)]
     done = rehearse(servers, workers, tell=note)
@@ -59,7 +60,7 @@ def _rehearse(flags: TrainFlags) -> None:
 
 
 def _threads_of_each(plan: RolePlan) -> int:
-    """Return the part of this machine's cores that a process has: more would wait for each other."""
+    """Return a process's share of this machine's cores: threads beyond it wait for each other."""
     return max(1, len(os.sched_getaffinity(0)) // (plan.servers + plan.workers))
 
 

@@ -24,6 +24,7 @@ from spotwright.train.checkpoint import Checkpoint, check_fits, from_bytes, load
 from spotwright.train.checkpoint_places import CheckpointPlace, open_place, shard_name
 from spotwright.train.layout import FlatBuffer, Layout, named_tensors
 from spotwright.train.script import Task, batches, load_task, sample_count
+from spotwright.train.training_loop import moved
 from spotwright_agent.training import StepReporter
 
 _SPLIT_EVERY = 20  # steps between new splits
@@ -92,7 +93,8 @@ class ElasticDdp:
         inputs, targets = next(self._batches)
         own = sample_count(inputs)
         started_s = time.perf_counter()
-        loss = self.task.loss(self.model(inputs.to(self.device)), targets.to(self.device))
+        inputs, targets = moved(inputs, self.device), moved(targets, self.device)
+        loss = self.task.loss(self.model(inputs), targets)
         value = loss.item()
         self._computed_s += time.perf_counter() - started_s  # later ones wait for each other
         total = self._total(own, value)
@@ -215,11 +217,18 @@ def main() -> None:
 def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m spotwright.train.ddp")
     parser.add_argument("script", help="FILE.py with build(), FILE.py:FUNCTION or MODULE:FUNCTION")
-    parser.add_argument("--batch", type=int, required=True, help="of all processes together")
-    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--batch", type=_from_one, required=True, help="of all processes together")
+    parser.add_argument("--steps", type=_from_one, required=True)
     parser.add_argument("--checkpoint", help="a folder or s3://BUCKET/KEY")
-    parser.add_argument("--every", type=int, default=100, help="steps between checkpoints")
+    parser.add_argument("--every", type=_from_one, default=100, help="steps between checkpoints")
     return parser.parse_args()
+
+
+def _from_one(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is less than 1")
+    return value
 
 
 if __name__ == "__main__":

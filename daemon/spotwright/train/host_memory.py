@@ -14,11 +14,11 @@ _MOST_SLOTS = 2  # Adam and its relatives
 def needed_bytes(shard: Shard, optimizer: optim.Optimizer, *, workers: int) -> int:
     """Return what a server needs: parameters, optimizer, a push of each worker, what is sent.
 
-    Beside the parameters stand two copies of them to send and save, the optimizer's own tensors
-    twice while they are saved, and in a round the mean.
+    Each worker may be sent an older version, a copy of its own, while another is saved; the
+    optimizer's own tensors stand there twice while they are saved, and in a round the mean.
     """
     slots = _SLOTS.get(type(optimizer), _MOST_SLOTS)
-    return 3 * shard.size_bytes + (2 * slots + 1 + workers) * shard.exchanged_bytes
+    return (2 + workers) * shard.size_bytes + (2 * slots + 1 + workers) * shard.exchanged_bytes
 
 
 def available_bytes() -> int | None:

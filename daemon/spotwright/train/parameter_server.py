@@ -18,7 +18,7 @@ from typing import Self
 from torch import nn, optim
 
 from spotwright.domain.address import Address
-from spotwright.domain.errors import BadInputError
+from spotwright.domain.errors import BadInputError, TrainingError
 from spotwright.domain.workload import Strategy
 from spotwright.train.checkpoint import Checkpoint, check_fits, from_bytes
 from spotwright.train.checkpoint_places import CheckpointPlace, open_place, shard_name
@@ -139,7 +139,11 @@ class ParameterServer:
             raise progress.failure
 
     def close(self) -> None:
-        """Save what is not saved yet, and end every connection."""
+        """Save what is not saved yet, and end every connection.
+
+        Raises:
+            TrainingError: it cannot be saved.
+        """
         self._sessions.close()
         if self._saver:
             self._saver.close()
@@ -154,7 +158,11 @@ class ParameterServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except TrainingError:
+            if error is None:
+                raise  # else that one is told, which came first
 
     def _updates(self, former: Checkpoint | None) -> Updates:
         if self.settings.strategy is Strategy.ASP_PS:

@@ -1,8 +1,8 @@
 """Parameters as workers are sent them: lent, not copied.
 
-A worker is sent the server's own memory. An update that comes while somebody is being sent it leaves
-that memory as it is and goes on in a copy; what nobody is sent any more is the room for the next.
-So there is one copy at most for each update, and none where workers do not overlap.
+A worker is sent the server's own memory. An update that comes while somebody is being sent it
+leaves that memory as it is and goes on in a copy; what nobody is sent any more is the room for the
+next. So there is one copy at most for each update, and none where workers do not overlap.
 """
 
 from collections.abc import Iterator

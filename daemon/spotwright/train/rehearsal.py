@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
@@ -41,8 +41,16 @@ class Rehearsal:
 @dataclass(frozen=True, slots=True)
 class _Child:
     label: str
+    is_worker: bool
     process: ForkServerProcess
     pipe: "Connection[Any, Any]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Killed:
+    """A worker that somebody, or the kernel, took away."""
+
+    signal: str
 
 
 def rehearse(
@@ -50,8 +58,11 @@ def rehearse(
 ) -> Rehearsal:
     """Run servers, then workers that are told where the servers are, until training is over.
 
+    A worker that is killed is told, and the others go on.
+
     Raises:
-        SpotwrightError: what the first role that failed says; the others are ended.
+        SpotwrightError: what the first role that failed says, or that no worker is left; what still
+            runs is ended.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["spotwright.train.roles", _SLOW_TO_IMPORT])
@@ -81,7 +92,7 @@ def _start(context: ForkServerContext, label: str, role: ServerRole | WorkerRole
     process = context.Process(target=_run, args=(role, theirs), name=label, daemon=True)
     process.start()
     theirs.close()
-    return _Child(label, process, ours)
+    return _Child(label, isinstance(role, WorkerRole), process, ours)
 
 
 def _listening(child: _Child, tell: Callable[[str], None]) -> Address:
@@ -102,10 +113,25 @@ def _results(children: Sequence[_Child], tell: Callable[[str], None]) -> list[ob
             told = _heard(child)
             if isinstance(told, str):
                 tell(f"{child.label}: {told}")
+                continue
+            del left[child.pipe]
+            if isinstance(told, _Killed):
+                tell(f"{child.label} was killed ({told.signal}), the others go on")
             else:
                 results.append(told)
-                del left[child.pipe]
+            if _is_stranded(told, left.values()):
+                raise TrainingError(
+                    "no worker is left and training is not over; what was saved can be gone on from"
+                )
     return results
+
+
+def _is_stranded(told: object, left: Iterable[_Child]) -> bool:
+    """Tell whether the last worker has gone before the end, so that servers would wait for ever."""
+    is_early = isinstance(told, _Killed) or (
+        isinstance(told, WorkerResult) and told.ended in ("stopped", "interrupted")
+    )
+    return is_early and not any(child.is_worker for child in left)
 
 
 def _heard(child: _Child) -> object:
@@ -113,7 +139,10 @@ def _heard(child: _Child) -> object:
         told = child.pipe.recv()
     except EOFError:
         child.process.join(_ENDS_WITHIN_S)
-        raise TrainingError(f"{child.label} died (exit code {child.process.exitcode})") from None
+        code = child.process.exitcode
+        if child.is_worker and code is not None and code < 0:
+            return _Killed(signal.Signals(-code).name)
+        raise TrainingError(f"{child.label} died (exit code {code})") from None
     if isinstance(told, SpotwrightError):
         raise told
     return told

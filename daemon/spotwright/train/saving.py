@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from spotwright.domain.errors import OutsideWorldError, TrainingError
+from spotwright.domain.errors import OutsideWorldError, SpotwrightError, TrainingError
 from spotwright.train.checkpoint import Checkpoint, to_parts
 from spotwright.train.checkpoint_places import CheckpointPlace
 from spotwright.train.updates import Progress
@@ -44,6 +44,7 @@ class Saver:
         self._progress, self._rules, self._snapshot = progress, rules, snapshot
         self._saved = self._copied = progress.shard.version
         self._stopping = False
+        self._failure: TrainingError | None = None
         self._thread = threading.Thread(target=self._run, name="saver", daemon=True)
         progress.before_update = self._before_update
 
@@ -57,11 +58,17 @@ class Saver:
         self._thread.start()
 
     def close(self) -> None:
-        """Write what is not saved yet, and end."""
+        """Write what is not saved yet, and end.
+
+        Raises:
+            TrainingError: that cannot be written.
+        """
         with self._progress.lock:
             self._stopping = True
             self._progress.lock.notify_all()
         self._thread.join()
+        if self._failure is not None:
+            raise self._failure
 
     @property
     def _half(self) -> int:
@@ -78,15 +85,15 @@ class Saver:
             progress.lock.wait()
 
     def _run(self) -> None:
-        while (copy := self._next_copy()) is not None:
-            try:
+        try:
+            while (copy := self._next_copy()) is not None:
                 self._write(copy)
-            except (OutsideWorldError, TrainingError) as error:
-                self._progress.fail(TrainingError(f"training cannot be saved: {error}"))
-                return
-            with self._progress.lock:
-                self._saved = copy.version
-                self._progress.lock.notify_all()
+                with self._progress.lock:
+                    self._saved = copy.version
+                    self._progress.lock.notify_all()
+        except Exception as error:  # whatever it is: nobody else would tell, and updates would wait
+            self._failure = TrainingError(f"training cannot be saved: {_told(error)}")
+            self._progress.fail(self._failure)
 
     def _next_copy(self) -> Checkpoint | None:
         """Wait until half an interval has passed, or all has ended; None: nothing is left."""
@@ -111,3 +118,7 @@ class Saver:
                     raise
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+def _told(error: Exception) -> str:
+    return str(error) if isinstance(error, SpotwrightError) else repr(error)

@@ -18,6 +18,7 @@ from spotwright.train.updates import Progress, Updates
 from spotwright.train.wire import ConnectionLostError, Wire
 
 _MOST_CONNECTIONS = 1024
+_ACCEPTS_AGAIN_S = 0.1
 
 
 class ServerSessions:
@@ -39,7 +40,7 @@ class ServerSessions:
         self._threads: set[threading.Thread] = set()
         self._wires: set[Wire] = set()
         self._by_worker: dict[str, Session] = {}
-        self._is_ending = False
+        self._is_ending = self._is_closed = False
         self._replaced: set[str] = set()  # processes whose name another took
 
     @property
@@ -109,6 +110,7 @@ class ServerSessions:
 
     def close(self) -> None:
         """End every connection and wait for what goes on in them."""
+        self._is_closed = True
         if self._listener is not None:
             with contextlib.suppress(OSError):
                 self._listener.shutdown(socket.SHUT_RDWR)
@@ -127,7 +129,10 @@ class ServerSessions:
             try:
                 connection, _ = self._listener.accept()
             except OSError:
-                return  # closed
+                if self._is_closed:
+                    return
+                time.sleep(_ACCEPTS_AGAIN_S)  # a peer that hung up, or no file number left
+                continue
             with self.progress.lock:
                 if len(self._threads) >= _MOST_CONNECTIONS:
                     connection.close()

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -124,7 +125,7 @@ class TrainingLoop:
 
     def _loss(self, inputs: object, targets: object) -> float:
         """Return the loss of a batch, its gradient added to the model's."""
-        inputs, targets = _moved(inputs, self._device), _moved(targets, self._device)
+        inputs, targets = moved(inputs, self._device), moved(targets, self._device)
         try:
             loss = self._task.loss(self._task.model(inputs), targets)
             value = float(loss.detach())
@@ -147,12 +148,14 @@ class TrainingLoop:
         return (warning.seconds_left or 0.0) < _LEAVES_BEFORE_S
 
 
-def _moved(value: object, device: torch.device) -> object:
+def moved(value: Any, device: torch.device) -> Any:
     """Return tensors on the model's device."""
     if isinstance(value, Tensor):
         return value.to(device, non_blocking=True)
     if isinstance(value, dict):
-        return {name: _moved(one, device) for name, one in value.items()}
+        return {name: moved(one, device) for name, one in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(moved(one, device) for one in value))
     if isinstance(value, list | tuple):
-        return type(value)(_moved(one, device) for one in value)
+        return type(value)(moved(one, device) for one in value)
     return value

@@ -41,6 +41,16 @@ def test_intervals_hold_the_truth_nine_times_of_ten() -> None:
     assert held >= 175  # 180 of 200, less two standard deviations; wider ones do no harm
 
 
+def test_no_fixed_time_is_zero_and_not_known_better_than_the_rows() -> None:
+    random = np.random.default_rng(3)
+    rows = [(b, 0.005 * b**1.1 * random.normal(1.0, 0.1)) for _ in range(8) for b in BATCHES]
+
+    fixed = fit_affine(rows).fixed_s
+
+    assert (fixed.low, fixed.mid) == (0.0, 0.0)
+    assert 0.001 < fixed.high < 0.1
+
+
 def test_times_that_bend_widen_the_interval() -> None:
     bent = [(b, 1e-4 * b * b) for _ in range(8) for b in BATCHES]
 

@@ -15,12 +15,18 @@ from numpy.typing import NDArray
 from spotwright.domain.errors import CannotFitError
 from spotwright.domain.prediction import Interval
 from spotwright.perfmodel.laws.positive_figures import check_positive
-from spotwright.perfmodel.laws.robust_fit import RobustFit, fit_robust, relative_sd
+from spotwright.perfmodel.laws.robust_fit import (
+    RobustFit,
+    fit_robust,
+    linear_covariance,
+    relative_sd,
+)
 from spotwright.perfmodel.uncertainty import Z90
 
 Floats = NDArray[np.float64]
 
 _LAW = "affine step time"
+_NOTHING = 1e-6  # of the time of a sample: fixed seconds that the fit drew towards zero
 _LEAST_SHARE = 1e-3  # of the time of the largest batch that grows with it
 
 
@@ -29,12 +35,14 @@ class AffineLaw:
     """Seconds by batch."""
 
     fit: RobustFit  # of fixed seconds and seconds per sample
+    covariance: Floats  # of both, also where fixed seconds rest on their bound, which is zero
     misfit_fraction: float  # root mean square of batches against the line
 
     @property
     def fixed_s(self) -> Interval:
         """Seconds of a step whatever its batch."""
         value, sd = float(self.fit.values[0]), self._sd(0)
+        value = value if value > _NOTHING * self.fit.values[1] else 0.0
         return Interval(max(value - Z90 * sd, 0.0), value, value + Z90 * sd)
 
     @property
@@ -54,7 +62,7 @@ class AffineLaw:
         return Interval(middle / spread, middle, middle * spread)
 
     def _sd(self, index: int) -> float:
-        return math.sqrt(float(self.fit.covariance[index, index]))
+        return math.sqrt(float(self.covariance[index, index]))
 
 
 def fit_affine(rows: Sequence[tuple[float, float]]) -> AffineLaw:
@@ -78,7 +86,9 @@ def fit_affine(rows: Sequence[tuple[float, float]]) -> AffineLaw:
         starts=_starts(batch, seconds),
         bounds=(np.array([0.0, least]), np.array([np.inf, np.inf])),
     )
-    return AffineLaw(fit, _misfit(fit, batch, seconds))
+    slopes = np.stack([1 / seconds, batch / seconds], axis=1)
+    covariance = linear_covariance(slopes, slopes @ fit.values - 1)
+    return AffineLaw(fit, covariance, _misfit(fit, batch, seconds))
 
 
 def _starts(batch: Floats, seconds: Floats) -> list[Floats]:

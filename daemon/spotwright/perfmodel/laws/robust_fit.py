@@ -75,6 +75,14 @@ def relative_sd(figure: Callable[[Floats], Floats], fit: RobustFit) -> float:
     return float(np.max(np.sqrt(np.maximum(variance, 0.0)) / value))
 
 
+def linear_covariance(jacobian: Floats, residuals: Floats) -> Floats:
+    """Return the covariance of parameters, by the slopes of the curve and what it left over."""
+    rows, columns = jacobian.shape
+    noise = _noise(residuals) * np.sqrt(rows / (rows - columns))
+    inverse = np.linalg.pinv(jacobian.T @ jacobian, hermitian=True)
+    return np.asarray(noise**2 * _repetition(residuals) * inverse)
+
+
 def _with_covariance(result: OptimizeResult, residuals: Floats) -> RobustFit:
     free = np.asarray(result.active_mask) == 0
     jacobian = result.jac[:, free]
@@ -82,11 +90,9 @@ def _with_covariance(result: OptimizeResult, residuals: Floats) -> RobustFit:
     seen = bool((norms > 0).all())
     singular = np.linalg.svd(jacobian / np.where(norms > 0, norms, 1.0), compute_uv=False)
     identified = seen and bool(singular.min(initial=1.0) > _SAME_DIRECTION)
-    noise = _noise(residuals) * np.sqrt(len(residuals) / (len(residuals) - free.sum()))
     covariance = np.zeros((len(free), len(free)))
     if identified:
-        inverse = np.linalg.pinv(jacobian.T @ jacobian, hermitian=True)
-        covariance[np.ix_(free, free)] = noise**2 * _repetition(residuals) * inverse
+        covariance[np.ix_(free, free)] = linear_covariance(jacobian, residuals)
     return RobustFit(np.asarray(result.x), covariance, identified)
 
 
