@@ -31,6 +31,13 @@ def test_spikes_move_the_line_little() -> None:
     assert law.step_s(32).mid == pytest.approx(0.148, rel=0.02)
 
 
+def test_a_line_goes_through_times_that_vary_tenfold_and_not_below_them() -> None:
+    random = np.random.default_rng(11)
+    rows = [(b, s * random.lognormal(0.0, 1.2)) for b, s in _rows(0.02, 0.004)]
+
+    assert 0.05 < fit_affine(rows).step_s(20).mid < 0.2
+
+
 def test_intervals_hold_the_truth_nine_times_of_ten() -> None:
     random, held = np.random.default_rng(7), 0
     for _ in range(200):

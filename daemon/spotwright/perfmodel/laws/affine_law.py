@@ -81,13 +81,14 @@ def fit_affine(rows: Sequence[tuple[float, float]]) -> AffineLaw:
     batch, seconds = np.array(rows, dtype=np.float64).T
     least = _LEAST_SHARE * float(np.median(seconds / batch))
     fit = fit_robust(
-        lambda x: (x[0] + x[1] * batch) / seconds,
-        np.ones_like(seconds),
+        lambda x: np.log((x[0] + x[1] * batch) / seconds),  # twice and half weigh the same
+        np.zeros_like(seconds),
         starts=_starts(batch, seconds),
         bounds=(np.array([0.0, least]), np.array([np.inf, np.inf])),
     )
-    slopes = np.stack([1 / seconds, batch / seconds], axis=1)
-    covariance = linear_covariance(slopes, slopes @ fit.values - 1)
+    line = fit.values[0] + fit.values[1] * batch
+    slopes = np.stack([1 / line, batch / line], axis=1)
+    covariance = linear_covariance(slopes, np.log(line / seconds))
     return AffineLaw(fit, covariance, _misfit(fit, batch, seconds))
 
 
