@@ -1,4 +1,4 @@
-"""Step time of one device against its batch, t = fixed + per sample * batch, by relative error.
+"""Step time of one device against its batch, t = fixed + per sample * batch, fitted in logarithms.
 
 Rows are medians in the order in which they were measured. The interval of the line at a batch adds,
 in squares, the doubt of the coefficients, with neighbouring rows taken to be dependent, and what
