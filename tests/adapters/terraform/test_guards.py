@@ -39,10 +39,16 @@ def test_nodes_that_would_be_given_up_are_not_taken_for_those_of_the_plan(action
 
 @pytest.mark.parametrize("action", [Action.CREATE, Action.UPDATE, Action.REPLACE])
 def test_nodes_that_would_be_made_or_changed_are_those_of_the_plan(action: Action) -> None:
+    with pytest.raises(BadInputError, match="makes nothing for"):
+        refuse_foreign_root(FOLDER, [], FLEET, [])
+
     refuse_foreign_root(FOLDER, [], FLEET, changes(action))
 
 
 def test_nodes_that_stay_are_those_of_the_plan_though_a_leftover_is_removed() -> None:
+    with pytest.raises(BadInputError, match="makes nothing for"):
+        refuse_foreign_root(FOLDER, ADDRESSES, FLEET, changes(Action.DELETE))
+
     refuse_foreign_root(FOLDER, ADDRESSES, FLEET, changes(Action.DELETE, is_leftover=True))
 
 
