@@ -79,19 +79,11 @@ async def build_parts(asked: Served, store: SqlStore) -> AsyncIterator[Parts]:
             control.wake(job_id)
 
         telemetry = TelemetryService(store, writer, replica=asked.replica, job_changed=news_of)
+        decider, outlets = WorkerDecider(pool, clock=_now), _outlets(asked, store, telemetry, ends)
+        steering = JobSteering(store, planned, decider, clock=_now, outlets=outlets)
+        replica, changed = asked.replica, watches.changed
         control = JobControl(
-            store,
-            planned,
-            replica=asked.replica,
-            clock=_now,
-            changed=watches.changed,
-            steering=JobSteering(
-                store,
-                planned,
-                WorkerDecider(pool, clock=_now),
-                clock=_now,
-                outlets=_outlets(asked, store, telemetry, ends),
-            ),
+            store, planned, replica=replica, clock=_now, changed=changed, steering=steering
         )
         await telemetry.start()
         ends.push_async_callback(telemetry.close)
@@ -109,16 +101,11 @@ async def build_parts(asked: Served, store: SqlStore) -> AsyncIterator[Parts]:
             ),
             per_gpu=asked.metrics_per_gpu,
         )
+        has_fleets = asked.fleets_dir is not None
         servicers = Servicers(
             catalog=CatalogService(pool),
             planner=PlannerService(pool, store, clock=_now, observe=metrics.observe_plan),
-            jobs=JobService(
-                store,
-                planned,
-                watches,
-                has_fleets=asked.fleets_dir is not None,
-                created=control.wake,
-            ),
+            jobs=JobService(store, planned, watches, has_fleets=has_fleets, created=control.wake),
             telemetry=telemetry,
         )
         interceptor = CallInterceptor(_guard(asked, store), metrics.observe)
