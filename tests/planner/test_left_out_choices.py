@@ -19,9 +19,11 @@ from spotwright.domain.workload import (
     Strategy,
     Workload,
 )
+from spotwright.planner.placements import sites
 from spotwright.planner.problem import Problem
 from spotwright.planner.solve import solve
 from tests.planner.oracle import EveryFleet
+from tests.planner.reference_problem import offer, reference_problem
 from tests.usecases.example_job import catalog
 
 GOAL = Goal(target=Target(kind=TargetKind.SAMPLES, value=1e6))
@@ -92,6 +94,25 @@ def test_a_server_may_share_its_pool_with_workers_and_be_interrupted_less_often(
             gpu_facts=catalog().gpu,
         )
     )
+
+
+def test_workers_of_a_far_zone_are_as_fast_and_dearer_where_the_rule_knows_no_distance() -> None:
+    near = reference_problem(0.7, 3600.0, max_nodes=5)
+    quota = {offer.instance_type.name: 2 for offer in near.worker_offers}
+    offers = [
+        offer(name, usd * factor, zone=zone)
+        for zone, factor in (("use1-az1", 1.0), ("use1-az2", 1.0), ("use1-az4", 0.2))
+        for name, usd in (("p3.2xlarge", 3.06), ("g4dn.12xlarge", 3.91), ("g3.8xlarge", 2.28))
+    ]
+    limits = replace(near.job.limits, max_count_by_type=quota)
+    goal = replace(near.job.goal, deadline_s=2e4)
+    problem = replace(near, job=replace(near.job, limits=limits, goal=goal), worker_offers=offers)
+    (site,) = sites(problem)
+
+    zones = {w.group.offer.zone for w in site.workers if w.group.offer}
+
+    assert zones == {"use1-az1", "use1-az4"}  # of the servers, and the one that is cheaper
+    assert_as_cheap_as_any(problem)
 
 
 def assert_as_cheap_as_any(problem: Problem) -> None:

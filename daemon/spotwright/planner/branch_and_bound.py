@@ -76,16 +76,20 @@ class Incumbent:
     objective: float = math.inf
     context: Context | None = None
     counts: Floats | None = None
+    cost_usd: float = math.inf
+    duration_s: float = math.inf
 
     def offer(self, context: Context, counts: Floats) -> bool:
         """Take the best of some whole fleets, (pools, fleets), if it is better."""
         if counts.shape[1] == 0:
             return False
-        values = context.values(counts, better_than=self.objective).objective
-        best = int(np.argmin(values))
-        if not values[best] < self.objective:
+        values = context.values(counts, better_than=self.objective)
+        best = int(np.argmin(values.objective))
+        if not values.objective[best] < self.objective:
             return False
-        self.objective = float(values[best])
+        self.objective = float(values.objective[best])
+        self.cost_usd = float(values.cost_usd[best])
+        self.duration_s = float(values.duration_s[best])
         self.context, self.counts = context, counts[:, best].copy()
         return True
 

@@ -133,7 +133,7 @@ def _places(
 ) -> Iterator[tuple[str, list[WorkerClass]]]:
     """Yield the workers of each place; rings of one zone come apart from those across zones."""
     placements = {job.limits.placement}
-    if job.workload.strategy is Strategy.ALLREDUCE:
+    if job.workload.strategy is Strategy.ALLREDUCE and job.limits.max_nodes > 1:
         placements.add(Placement.ONE_ZONE)
     seen = set()
     for placement in sorted(placements):
@@ -268,6 +268,8 @@ def _apart(job: JobSpec, offer: Offer, distance: float) -> object:
     """Return what else must be equal for pools to be compared."""
     if job.workload.strategy is Strategy.ALLREDUCE:
         return offer.zone  # a ring pays for every zone that it visits
+    if _spotdnn(job):
+        return None  # that rule knows no distance: farther workers are as fast
     # By spotDNN's law a slower worker can make the loss fall faster, and at a queue a nearer one
     # with a small batch takes its turn from those with large ones.
     serving = job.workload.parameter_serving

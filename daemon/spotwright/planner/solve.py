@@ -1,6 +1,5 @@
 """The cheapest or the fastest fleet, with a proof."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +14,7 @@ from spotwright.domain.workload import Strategy
 from spotwright.planner.asynchronous_boxes import AsynchronousSpace, Remembered
 from spotwright.planner.branch_and_bound import Found, Incumbent, Space, search
 from spotwright.planner.context import Context
+from spotwright.planner.few_fleets import every_fleet
 from spotwright.planner.local_search import LocalSearch
 from spotwright.planner.placements import sites
 from spotwright.planner.problem import Problem, Solution, Watch
@@ -45,11 +45,12 @@ def solve(
     known = [nodes for nodes in (problem.running.nodes, *map(_nodes, start)) if nodes]
     contexts, all_there = contexts_of(problem, objective, known, watch)
     incumbent = Incumbent()
-    _begin(contexts, incumbent, known)
+    large = _without_small(contexts, incumbent)
+    _begin(large, incumbent, known)
     local = LocalSearch(incumbent)
-    local.start(contexts[:_STARTS] + contexts[_STARTS:][-_STARTS:])
+    local.start(large[:_STARTS] + large[_STARTS:][-_STARTS:])
     found = search(
-        spaces_of(contexts),
+        spaces_of(large),
         incumbent,
         gap_fraction=gap_fraction,
         watch=watch,
@@ -92,20 +93,28 @@ def _begin(
                 incumbent.offer(context, counts[:, None])
 
 
+def _without_small(contexts: Sequence[Context], incumbent: Incumbent) -> list[Context]:
+    """Evaluate whatever stands where few fleets can; return the contexts of many."""
+    large = []
+    for context in contexts:
+        fleets = every_fleet(context)
+        if fleets is None:
+            large.append(context)
+        else:
+            incumbent.offer(context, fleets)
+    return large
+
+
 def _nodes(fleet: Fleet) -> dict[Pool, int]:
     return {group.offer.pool: group.node_count for group in fleet.workers if group.offer}
 
 
 def _solution(incumbent: Incumbent, found: Found) -> Solution:
     context, counts = incumbent.context, incumbent.counts
-    fleet, cost_usd, duration_s = None, math.inf, math.inf
-    if context is not None and counts is not None:
-        fleet, values = context.fleet(counts), context.values(counts[:, None])
-        cost_usd, duration_s = float(values.cost_usd[0]), float(values.duration_s[0])
     return Solution(
-        fleet=fleet,
-        cost_usd=cost_usd,
-        duration_s=duration_s,
+        fleet=None if context is None or counts is None else context.fleet(counts),
+        cost_usd=incumbent.cost_usd,
+        duration_s=incumbent.duration_s,
         lower_bound=found.bound,
         complete=found.complete,
         box_count=found.box_count,
