@@ -84,6 +84,15 @@ def roots(seeds: range) -> Iterator[tuple[Dice, Box, Fleets]]:
             yield dice, box, fleets(found.context, dice, box.n)
 
 
+def root_bounds(seeds: range) -> Iterator[tuple[float, Fleets]]:
+    """Yield what is said of each root by no solver, with fleets of as many workers."""
+    for seed in seeds:
+        found = space(seed)
+        for bound, box in found.roots(np.inf) if found else ():
+            assert found is not None
+            yield bound, fleets(found.context, Dice(seed, box.n), box.n)
+
+
 def fleets(context: Context, dice: Dice, n: int) -> Fleets:
     """Draw fleets of n workers; limits on single counts hold."""
     counts = np.array([_counts(context, dice, n) for _ in range(FLEETS)]).T

@@ -12,7 +12,7 @@ from spotwright.planner.asynchronous_rows import AsynchronousRows
 from spotwright.planner.asynchronous_workers import AsynchronousWorkers, Box
 from spotwright.planner.branch_and_bound import Relaxed
 from spotwright.planner.relaxation import BoxRows
-from tests.planner.asynchronous_fleets import Fleets, around, roots
+from tests.planner.asynchronous_fleets import Fleets, around, root_bounds, roots
 from tests.planner.dice import Dice
 
 Floats = NDArray[np.float64]
@@ -25,6 +25,18 @@ ROUNDING = 1e-9
 def test_every_fleet_that_the_law_knows_is_in_its_root() -> None:
     for _, root, fleets in roots(SEEDS):
         assert fleets.inside(root)[fleets.lawful].all()
+
+
+def test_no_fleet_is_better_than_the_bound_of_its_root_by_no_solver() -> None:
+    checked = 0
+    for bound, fleets in root_bounds(SEEDS):
+        good = np.flatnonzero(fleets.lawful)
+        value = fleets.figures.cost_usd
+        if fleets.context.objective is Objective.TIME:
+            value = fleets.figures.duration_s
+        assert (value[good] >= bound * (1 - ROUNDING)).all()
+        checked += len(good)
+    assert checked > 3_000
 
 
 # ----- rows

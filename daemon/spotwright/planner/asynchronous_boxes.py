@@ -119,7 +119,8 @@ class AsynchronousSpace:
         below = n * largest
         if self._workers.per_step and self._workers.queueing:
             below = min(below, self._workers.model.servers[self._workers.links[0]].rates[n - 1])
-        work, context = self._workers.updates(n, batch, 0.0), self.context
+        coefficient = self._workers.spread_coefficient(n)
+        work, context = self._workers.updates(n, batch, coefficient), self.context
         if context.objective is Objective.TIME:
             return work / below
         return work * (context.servers_usd_per_hour / below + usd_per_step) / 3600

@@ -95,6 +95,7 @@ class AsynchronousWorkers:
         self._rates_at: dict[int, tuple[float, float]] = {}
         self._steps_at: dict[int, float] = {}
         self._queues: dict[int, QueueingBound] = {}
+        self._last_rates: tuple[tuple[int, Range], tuple[Floats, Floats]] | None = None
 
     def lone_s(self, n: int) -> Floats:
         """Return the step of one worker of each class among n, waiting left out."""
@@ -136,6 +137,15 @@ class AsynchronousWorkers:
         above_floor = self.context.job.goal.target.value - law.floor_loss
         return (law.c2 * batch + law.c3) * crowd / above_floor - law.c1
 
+    def spread_coefficient(self, n: int) -> float:
+        """Return the least R of any n workers: the fastest there is among n - 1 of the slowest."""
+        if self.spotdnn is None or n == 1 or self.queueing:
+            return 0.0
+        samples = self.batch / np.maximum(self.lone_s(n), self.feed_s)
+        fastest, slowest = float(samples.max()), float(samples.min())
+        least = least_coefficient(n, fastest, fastest + (n - 1) * slowest, 0.0)
+        return max(least, self.spotdnn.coefficient_range[0])
+
     def best_rates(self, n: int) -> tuple[float, float]:
         """Return the largest rate of a worker, and the least price per rate."""
         key = n if self._crowding else 0
@@ -160,11 +170,13 @@ class AsynchronousWorkers:
 
     def rates(self, box: Box) -> tuple[Floats, Floats]:
         """Return the least and the largest steps/s of one worker of each class."""
-        lone_s = self.lone_s(box.n)
-        return (
-            1 / np.maximum(lone_s + box.wait[1], self.feed_s),
-            1 / np.maximum(lone_s + box.wait[0], self.feed_s),
-        )
+        key = box.n, box.wait
+        if self._last_rates is None or self._last_rates[0] != key:  # asked for ten times per box
+            lone_s = self.lone_s(box.n)
+            slow = 1 / np.maximum(lone_s + box.wait[1], self.feed_s)
+            fast = 1 / np.maximum(lone_s + box.wait[0], self.feed_s)
+            self._last_rates = key, (slow, fast)
+        return self._last_rates[1]
 
     def coefficient(self, box: Box) -> float:
         """Return the least R in a box."""

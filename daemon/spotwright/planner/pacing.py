@@ -171,6 +171,8 @@ class _Shift:
 
     def __call__(self, values: Floats) -> Floats:
         # Slices of a padded copy: indexing by arrays takes three times as long.
+        if self._share == 0 and self._first == self._before == 0:
+            return values
         works = values.shape[-1]
         padded = np.empty((*values.shape[:-1], self._pad))
         padded[..., : self._before] = values[..., :1]
@@ -190,21 +192,29 @@ def _before(
     changes: tuple[float, float],
     out: NDArray[np.int8],
 ) -> Floats:
-    """Return the values one step earlier; write the best modes to `out`."""
+    """Return the values one step earlier; write the best modes to `out`.
+
+    Few calls on large arrays: each costs more than what it computes.
+    """
     lost, back = changes
-    options = np.full((3, 3, 2, value.shape[2]), np.inf)  # mode to be in, mode so far, there
-    for mode, price in zip(Mode, prices, strict=True):
-        gone = value[Mode.WAIT if mode is Mode.SPOT else mode, 0]
-        there = (1 - lost) * value[mode, 1] + lost * gone
-        away = back * value[mode, 1] + (1 - back) * gone
-        expected = np.stack((away, there))
-        stay, enter = moves[mode]
-        staying = price * step_hours + stay(expected)
-        options[mode] = staying if mode is Mode.WAIT else price * step_hours + enter(expected)
-        options[mode, mode] = staying
-    options[Mode.SPOT, :, 0] = np.inf
+    rents = [price * step_hours for price in prices]
+    gone, there = value[:: Mode.SURE, 0], value[:: Mode.SURE, 1]  # waiting; on the sure fleet
+    expected = np.empty((2, *value.shape[1:]))  # of these two, by whether spot is there then
+    expected[:, 0] = back * there + (1 - back) * gone
+    expected[:, 1] = (1 - lost) * there + lost * gone
+    waits = rents[Mode.WAIT] + moves[Mode.WAIT][0](expected[0])
+    kept = (1 - lost) * value[Mode.SPOT, 1] + lost * gone[0]
+    spot, sure = np.empty((3, value.shape[2])), np.empty(value.shape)
+    stay, enter = moves[Mode.SPOT]
+    spot[:] = rents[Mode.SPOT] + enter(kept)
+    spot[Mode.SPOT] = rents[Mode.SPOT] + stay(kept)
+    stay, enter = moves[Mode.SURE]
+    sure[:] = rents[Mode.SURE] + enter(expected[1])
+    sure[Mode.SURE] = rents[Mode.SURE] + stay(expected[1])
+    best = np.repeat(waits[None], 3, axis=0)
     # The first of the best, as by argmin, which takes five times as long here.
-    best = np.minimum(options[Mode.WAIT], options[Mode.SPOT])
-    np.copyto(out, options[Mode.SPOT] < options[Mode.WAIT])
-    out[options[Mode.SURE] < best] = Mode.SURE
-    return np.asarray(np.minimum(best, options[Mode.SURE]))
+    out[:, 0] = Mode.WAIT
+    np.copyto(out[:, 1], spot < best[:, 1])
+    np.minimum(best[:, 1], spot, out=best[:, 1])
+    out[sure < best] = Mode.SURE
+    return np.minimum(best, sure, out=best)
