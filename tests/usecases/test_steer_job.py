@@ -74,6 +74,20 @@ def test_just_before_the_last_moment_spot_that_is_there_is_still_used() -> None:
     assert found.workers == {SPOT: 1}
 
 
+def test_what_runs_is_kept_where_entering_another_spot_pool_takes_time_that_the_net_needs() -> None:
+    stormy = {SPOT: Weather(up_hours=2.0, losses=12), OTHER_SPOT: Weather(up_hours=10.0)}
+    needed_s = 5.2 * HOUR + RULES.margin_s  # of the sure fleet, entered at the last moment
+    roomy = standing(time_s=11 * HOUR - needed_s, done_fraction=0.5, weather=stormy)
+    assert steered(roomy, forced=False).workers == {OTHER_SPOT: 1}
+    tight = replace(roomy, time_s=12 * HOUR - needed_s - 0.15 * HOUR)
+    for forced in (False, True):
+        found = steered(tight, forced=forced)
+        assert (found.move, found.workers) == (Move.KEEP, {SPOT: 1})
+        assert found.holds_s <= 0.15 * HOUR
+    without = steered(tight, rules=replace(RULES, safety_net=False), forced=False)
+    assert without.workers == {OTHER_SPOT: 1}
+
+
 def test_on_demand_is_given_back_when_spot_returns_with_time_to_spare() -> None:
     on_demand = standing(staying={ON_DEMAND: 1}, time_s=2 * HOUR, done_fraction=0.15)
     found = steered(on_demand)

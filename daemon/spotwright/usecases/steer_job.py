@@ -234,6 +234,8 @@ class _Decision:
         standing = self._standing(fleets, stand_in)
         pacing = self._pacing(fleets, stand_in, standing.mode)
         mode = self._allowed(pacing.best(standing), standing.mode, fleets, fleets.sure)
+        if mode is Mode.SPOT and self._strands(fleets, fleets.sure):
+            fleets = replace(fleets, spot=fleets.have)
         return self._entered(mode, fleets, stand_in, self._holds_s(mode, fleets, standing, pacing))
 
     def _allowed(self, best: Mode, mode: Mode, fleets: _Fleets, sure: Choice) -> Mode:
@@ -247,6 +249,13 @@ class _Decision:
         if best is Mode.SPOT and stuck:  # lost once more, it would be too late
             return Mode.SURE
         return Mode.SURE if self._waits_in_vain(best, fleets, sure) else best
+
+    def _strands(self, fleets: _Fleets, sure: Choice) -> bool:
+        """Tell whether entering another spot fleet takes time that the net needs."""
+        spot = fleets.spot
+        if spot is None or fleets.have is None or covers(self._now.staying, spot.workers):
+            return False
+        return self._rules.safety_net and self._net_hours(fleets, sure) <= self._entering_hours
 
     def _waits_in_vain(self, best: Mode, fleets: _Fleets, sure: Choice) -> bool:
         """Tell whether spot capacity would come back too late to be used."""
