@@ -48,7 +48,7 @@ from spotwright.usecases.fleet_choices import Choice, FleetChoices, Question
 
 _LOST, _WORKERS = 5, 8
 _RUNS = 20
-_SLACKS = (1.1, 1.25)  # deadline over the planned duration
+_SLACKS = (1.05, 1.1, 1.25)  # deadline over the planned duration
 _ZONES = ("use1-az1", "use1-az2", "use1-az4")
 _PAPER_GOAL = (0.6, 5400.0)  # loss, seconds
 _PAPER_S, _TARGET_S = 29.6, 0.5

@@ -32,6 +32,7 @@ class LocalSearch:
         self._incumbent = incumbent
         self._least_missed = math.inf
         self._polished: Counter[tuple[Context, int]] = Counter()  # by context and number of nodes
+        self._begun: set[tuple[Context, bytes]] = set()  # fleets that points were rounded to
 
     def start(self, contexts: Sequence[Context]) -> None:
         """Try fleets of one pool in several sizes, then improve the best of them."""
@@ -53,8 +54,11 @@ class LocalSearch:
         value, missed = context.estimate(fleet)
         self._least_missed = min(self._least_missed, missed)
         likely = missed < self._least_missed * _NEARLY
-        if likely and value < self._incumbent.objective * _WORTH_POLISHING:
+        begun = context, fleet.tobytes()
+        is_new = begun not in self._begun
+        if is_new and likely and value < self._incumbent.objective * _WORTH_POLISHING:
             self._polished[key] += 1
+            self._begun.add(begun)
             free = np.flatnonzero((x <= 1e-6) & (limits.lower <= 0) & (limits.upper > 0))
             liked = free[np.argsort(relaxed.reduced[free], kind="stable")[:_POOLS]]
             self._offer_climbed(context, fleet, _STEPS_OF_A_POINT, liked)

@@ -143,7 +143,14 @@ class FleetChoices:
         return self._offers
 
     def best(self, question: Question) -> Choice | None:
-        """Return the cheapest or fastest fleet that will do; None where there is none."""
+        """Return the cheapest or fastest fleet that will do; None where there is none.
+
+        What is best with every pool up, and takes none that is not, is best without those, too.
+        """
+        if question.most_by_pool:
+            found = self.best(replace(question, most_by_pool={}))
+            if found is not None and _keeps(found, question.most_by_pool):
+                return found
         rounded = replace(
             question,
             deadline_s=_rounded_down(question.deadline_s),
@@ -274,6 +281,15 @@ class FleetChoices:
             gpus_per_node=kind.gpu_count if role is Role.WORKER else 0,
             offer=_priced([offer], question.prices_usd_per_hour)[0],
         )
+
+
+def _keeps(choice: Choice, most_by_pool: Mapping[Pool, int]) -> bool:
+    """Tell whether a fleet has no more of some pools than they give, nor servers in closed ones."""
+    workers, servers = choice.workers, choice.servers
+    return all(
+        workers.get(pool, 0) <= most and (most > 0 or pool not in servers)
+        for pool, most in most_by_pool.items()
+    )
 
 
 def _open(job: JobSpec) -> JobSpec:
