@@ -64,6 +64,7 @@ class DirectDecider:
         self.held.set()
         self.asked: list[SteeringQuestion] = []
         self.dearer = 1.0  # than the catalog was when the plan was made
+        self.failure: Exception | None = None  # of every decision
         self.priced: list[datetime] = []  # when prices were asked for
         self.prices_held = asyncio.Event()
         self.prices_held.set()
@@ -71,6 +72,8 @@ class DirectDecider:
     async def decide(self, question: SteeringQuestion) -> SteeringAnswer:
         self.asked.append(question)
         await self.held.wait()
+        if self.failure is not None:
+            raise self.failure
         question = question_of(question_text(question))  # as it comes to another process
         spec = parse_job(question.job.text, path="job.yaml").of_model(None)
         replanner = Replanner(spec, self._source, now=self._clock())
@@ -96,6 +99,7 @@ class CloudAccount:
     given_back: list[str] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
     failures_left: int = 0
+    failure: Exception = field(default_factory=lambda: TerraformError("half of it is there"))
     hangs: bool = False  # the next apply goes on only when it is released
     begun: threading.Event = field(default_factory=threading.Event)
     released: threading.Event = field(default_factory=threading.Event)
@@ -107,7 +111,7 @@ class CloudAccount:
     def give_back(self, job_id: str) -> None:
         if self.failures_left:
             self.failures_left -= 1
-            raise TerraformError("half of it is there")
+            raise self.failure
         self.given_back.append(job_id)
 
     def apply(self, job_id: str, variables: str, *, is_wanted: Callable[[], bool]) -> bool:
@@ -120,7 +124,7 @@ class CloudAccount:
         self.applied.append(variables)
         if self.failures_left:
             self.failures_left -= 1
-            raise TerraformError("half of it is there")
+            raise self.failure
         return True
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from spotwright.adapters.catalog.catalog import Catalog
+from spotwright.domain.errors import BusyError
 from spotwright.domain.job_run import Progress, Steer
 from spotwright.domain.offer import Pool
 from spotwright.usecases.job_report import report_job
@@ -13,7 +14,7 @@ from spotwright.usecases.report_progress import ProgressLog
 from tests.usecases.cloud_notice import heard
 from tests.usecases.example_job import snapshot
 from tests.usecases.example_job_run import after
-from tests.usecases.steered_cluster import DEADLINE_S, JOB, SteeredCluster
+from tests.usecases.steered_cluster import DEADLINE_S, JOB, Replica, SteeredCluster
 from tests.usecases.steered_story import folder, lose_one, play
 
 __all__ = ["folder"]  # a fixture, used by its name
@@ -124,6 +125,59 @@ def test_an_apply_that_fails_half_way_is_told_and_done_again_after_a_pause(folde
     assert "half of it is there" in cluster.events("apply-failed")[0].text
     assert len(cluster.events("applied")) == 1
     assert cluster.cloud.applied == ["variables of plan-1"] * 3
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (OSError(28, "No space left on device"), "OSError: [Errno 28] No space left on device"),
+        (KeyError("pools"), "KeyError: 'pools'"),
+    ],
+)
+def test_an_apply_that_fails_as_nobody_foresaw_is_told_and_waits_like_any_other(
+    folder: Path, failure: Exception, told: str
+) -> None:
+    async def failing(cluster: SteeredCluster) -> None:
+        cluster.cloud.failures_left, cluster.cloud.failure = 2, failure
+        await cluster.let_pass(120, cluster.replica("a"))
+
+    cluster = play(SteeredCluster(folder), failing)
+
+    assert [event.facts["problem"] for event in cluster.events("apply-failed")] == [told, told]
+    assert [event.facts["retry_in_s"] for event in cluster.events("apply-failed")] == ["10", "20"]
+    assert len(cluster.events("apply-resumed")) == 2
+    assert len(cluster.events("applied")) == 1
+
+
+@pytest.mark.parametrize("failure", [BusyError("no process", retry_after_s=1), ValueError("odd")])
+def test_that_nothing_can_be_decided_is_told_once_until_something_is(
+    folder: Path, failure: Exception
+) -> None:
+    async def failing(cluster: SteeredCluster) -> None:
+        replica = cluster.replica("a")
+        await cluster.let_pass(60, replica)
+        await undecided(cluster, replica, "agent-0")
+        pool = next(iter(cluster.planned.of(cluster.store.job(JOB).plan_id).workers))
+        cluster.add_agent("new", pool=pool)
+        await cluster.let_pass(60, replica)
+        await undecided(cluster, replica, "new")
+
+    async def undecided(cluster: SteeredCluster, replica: Replica, lost: str) -> None:
+        replica.decider.failure = failure
+        cluster.notice(lost)
+        before = len(replica.decider.asked)
+        await cluster.let_pass(60, replica)
+        assert len(replica.decider.asked) > before + 2
+        replica.decider.failure = None
+        await cluster.let_pass(20, replica)
+
+    cluster = play(SteeredCluster(folder), failing)
+
+    problems = [event.facts["problem"] for event in cluster.events("decision-failed")]
+    assert len(problems) == 2
+    assert all(str(failure) in problem for problem in problems)
+    assert cluster.events("replanned")
+    assert [event.kind for event in cluster.told.posted].count("decision-failed") == 2
 
 
 def test_of_two_replicas_one_decides(folder: Path) -> None:

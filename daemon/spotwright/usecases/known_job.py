@@ -47,6 +47,7 @@ class KnownJob:
     due: Due | None = None
     doing: Doing = Doing.NOTHING
     not_before: datetime | None = None  # a decision failed
+    is_undecided: bool = False  # as the log of the job says
     priced: datetime | None = None  # when prices were asked for
     priced_pools: frozenset[Pool] = frozenset()  # that had no price then
     pricing: bool = False

@@ -69,6 +69,16 @@ def settled(
     )
 
 
+def undecided(problem: str, now: datetime) -> NewEvent:
+    """Return the event of a decision that could not be made."""
+    return NewEvent(
+        time=now,
+        kind="decision-failed",
+        text=f"nothing could be decided, the fleet stays as it is until that can be: {problem}",
+        facts={"problem": problem},
+    )
+
+
 def _as_counted_now(due: Due, notes: SteeringNotes) -> JobView:
     """Return what was seen; training may have begun since, from which time counts then."""
     later_s = (notes.since_unix_s or due.since_unix_s) - due.since_unix_s

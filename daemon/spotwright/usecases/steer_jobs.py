@@ -22,6 +22,7 @@ from spotwright.usecases.decide_jobs import Decisions
 from spotwright.usecases.known_job import Keeper, KnownJob
 from spotwright.usecases.look_at_fleet import Due, Looked, Moment, Promise, look_at_fleet
 from spotwright.usecases.planned_runs import PlannedRuns
+from spotwright.usecases.settle_steering import undecided
 from spotwright.usecases.steering_notes import Carried, notes_of, notes_text
 from spotwright.usecases.steering_ports import Decider, Fleets, Outlets
 from spotwright.usecases.steering_rules import SteeringRules
@@ -31,6 +32,8 @@ _log = logging.getLogger(__name__)
 
 _MOST_APPLIES = 4
 _RETRY = timedelta(seconds=10)  # after a decision that failed
+
+_Step = Callable[[Carried, datetime], tuple[Carried, NewEvent]]
 
 
 class JobSteering:
@@ -180,12 +183,11 @@ class JobSteering:
             known.not_before = None
             if job is not None:
                 known.doing = self._to_do(job, known, self._clock())
-        except SpotwrightError as error:
+                known.is_undecided = False
+        except Exception as error:  # of one job; it is asked about again
             known.not_before = self._clock() + _RETRY
-            _log.warning("job %s: nothing could be decided: %s", known.job_id, error)
-        except Exception:  # of one job; it is asked about again
-            known.not_before = self._clock() + _RETRY
-            _log.exception("job %s: nothing could be decided", known.job_id)
+            problem = _logged(error, f"job {known.job_id}: nothing could be decided")
+            await self._tell_undecided(known, problem, keeper)
         finally:
             known.deciding = False
         changed(known.job_id)
@@ -193,12 +195,26 @@ class JobSteering:
             keeper.wake(known.job_id)
         self.start_due(keeper, changed)
 
+    async def _tell_undecided(self, known: KnownJob, problem: str, keeper: Keeper) -> None:
+        """Have the log of a job say why nothing is decided: once, until something is."""
+        event = undecided(problem, self._clock())
+
+        def tell() -> None:
+            if known.is_mine and not known.is_undecided:
+                keeper.change_mine(known.job_id, lambda job: (job, [event]))
+                known.is_undecided = True
+
+        try:
+            await keeper.serially(tell)
+        except SpotwrightError as error:
+            _log.warning("job %s: that cannot be told: %s", known.job_id, error)
+
     async def _price(self, known: KnownJob, keeper: Keeper) -> None:
         """Ask what pools cost by now."""
         try:
             await self._decisions.price(known, keeper)
-        except SpotwrightError as error:
-            _log.warning("job %s: prices cannot be told: %s", known.job_id, error)
+        except Exception as error:  # of one job; it is asked about again in ten minutes
+            _logged(error, f"job {known.job_id}: prices cannot be told")
         finally:
             known.pricing = False
 
@@ -235,50 +251,36 @@ class JobSteering:
         plan_id = await note.plan_id()
         if plan_id is None or self._fleets is None:
             return
-        if doing is Doing.GIVE_BACK:
-            await self._give_back(job_id, self._fleets, note)
-            return
         if doing is Doing.APPLY and not await note.noted(
             lambda carried, now: carry_out.started(carried, plan_id, now)
         ):
             return
         changed(job_id)
         try:
-            plan = await asyncio.to_thread(self._plans.plan, plan_id)
-            variables = await self._decider.variables(plan)
-            if doing is Doing.APPLY:
-                done = await asyncio.to_thread(
-                    self._fleets.apply, job_id, variables, is_wanted=note.asks_for(plan_id)
-                )
-                step = carry_out.applied if done else carry_out.dropped
-                await note.noted(lambda carried, now: step(carried, plan_id, now))
-            else:
-                path = await asyncio.to_thread(self._fleets.write, job_id, variables)
-                await note.noted(
-                    lambda carried, now: carry_out.written(carried, plan_id, path, now)
-                )
-        except SpotwrightError as error:
-            problem = str(error)
-            _log.warning("job %s: %s failed: %s", job_id, doing, problem)
-            await note.noted(
-                lambda carried, now: carry_out.failed(
-                    carried, plan_id, problem, doing=doing, now=now
-                )
-            )
+            step = await self._done(plan_id, doing, self._fleets, note)
+        except Exception as error:  # whatever it is: the log of the job tells it, and it waits
+            problem = _logged(error, f"job {job_id}: {doing} failed")
 
-    async def _give_back(self, job_id: str, fleets: Fleets, note: "_Noting") -> None:
-        plan_id = await note.plan_id()
-        try:
+            def step(carried: Carried, now: datetime) -> tuple[Carried, NewEvent]:
+                return carry_out.failed(carried, plan_id, problem, doing=doing, now=now)
+
+        await note.noted(step)
+
+    async def _done(self, plan_id: str, doing: Doing, fleets: Fleets, note: "_Noting") -> "_Step":
+        """Carry a plan out; return what is to be remembered of that."""
+        job_id = note.job_id
+        if doing is Doing.GIVE_BACK:
             await asyncio.to_thread(fleets.give_back, job_id)
-            await note.noted(carry_out.given_back)
-        except SpotwrightError as error:
-            problem = str(error)
-            _log.warning("job %s: its fleet could not be given back: %s", job_id, problem)
-            await note.noted(
-                lambda carried, now: carry_out.failed(
-                    carried, plan_id or "", problem, doing=Doing.GIVE_BACK, now=now
-                )
-            )
+            return carry_out.given_back
+        plan = await asyncio.to_thread(self._plans.plan, plan_id)
+        variables = await self._decider.variables(plan)
+        if doing is Doing.WRITE:
+            path = await asyncio.to_thread(fleets.write, job_id, variables)
+            return lambda carried, now: carry_out.written(carried, plan_id, path, now)
+        is_wanted = note.asks_for(plan_id)
+        done = await asyncio.to_thread(fleets.apply, job_id, variables, is_wanted=is_wanted)
+        step = carry_out.applied if done else carry_out.dropped
+        return lambda carried, now: step(carried, plan_id, now)
 
 
 class _Noting:
@@ -287,14 +289,14 @@ class _Noting:
     def __init__(
         self, job_id: str, known: KnownJob, keeper: Keeper, clock: Callable[[], datetime]
     ) -> None:
-        self._job_id, self._known, self._keeper, self._clock = job_id, known, keeper, clock
+        self.job_id, self._known, self._keeper, self._clock = job_id, known, keeper, clock
 
     async def plan_id(self) -> str | None:
         """Return the plan that the job runs now; None: it is not this replica's any more."""
         found: list[str] = []
 
         def look() -> None:
-            job = self._keeper.change_mine(self._job_id, lambda job: (job, ()))
+            job = self._keeper.change_mine(self.job_id, lambda job: (job, ()))
             if job is not None and job.course.steer is not Steer.OFF:
                 found.append(job.plan_id)
 
@@ -306,7 +308,7 @@ class _Noting:
         loop = asyncio.get_running_loop()
         return lambda: asyncio.run_coroutine_threadsafe(self.plan_id(), loop).result() == plan_id
 
-    async def noted(self, step: Callable[[Carried, datetime], tuple[Carried, NewEvent]]) -> bool:
+    async def noted(self, step: _Step) -> bool:
         """Keep a step and its event; False: the job is not this replica's any more."""
         done: list[JobRun] = []
 
@@ -318,10 +320,19 @@ class _Noting:
                 course = replace(job.course, notes=notes_text(notes))
                 return replace(job, course=course), [event]
 
-            job = self._keeper.change_mine(self._job_id, change)
+            job = self._keeper.change_mine(self.job_id, change)
             if job is not None:
                 self._known.notes = notes
                 done.append(job)
 
         await self._keeper.serially(keep)
         return bool(done)
+
+
+def _logged(error: Exception, what: str) -> str:
+    """Log an error that is being handled, one of ours without where it came from; return it."""
+    if isinstance(error, SpotwrightError):
+        _log.warning("%s: %s", what, error)
+        return str(error)
+    _log.exception("%s", what)
+    return f"{type(error).__name__}: {error}"
