@@ -209,6 +209,22 @@ def test_a_pool_that_loses_nodes_often_is_left_for_one_that_does_not() -> None:
     assert found.workers == {OTHER_SPOT: 1}
 
 
+@pytest.mark.parametrize("spare_h", [0.02, 0.1, 0.25])
+def test_spot_nodes_that_do_are_not_left_for_others_that_may_come_too_late(spare_h: float) -> None:
+    # A restart of 0.2 h, and five minutes until it is known that nodes do not come.
+    stormy = {SPOT: Weather(up_hours=10.0, losses=20)}
+    last_s = 12 * HOUR - 5 * HOUR - 0.2 * HOUR - RULES.margin_s - 10.0
+    now = standing(done_fraction=0.5, weather=stormy, time_s=last_s - spare_h * HOUR)
+
+    stuck = steered(now)
+
+    assert (stuck.move, stuck.workers) == (Move.KEEP, {SPOT: 1})
+    assert stuck.holds_s <= spare_h * HOUR + 1  # saving its state often slows it down
+    early = steered(replace(now, time_s=now.time_s - HOUR))
+    assert (early.move, early.workers) == (Move.CHANGE, {OTHER_SPOT: 1})
+    assert steered(now, rules=replace(RULES, safety_net=False)).workers == {OTHER_SPOT: 1}
+
+
 def test_a_small_saving_changes_nothing_that_works() -> None:
     begun = steered(standing(staying={}))
     (pool,) = begun.workers
