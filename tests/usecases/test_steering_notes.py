@@ -38,6 +38,7 @@ FULL = SteeringNotes(
     since_unix_s=1.7e9,
     pending={Trigger.NODE_LOST: Asked(6, True), Trigger.DRIFT: Asked(7, False)},
     leaving_until={"i-1": 1.8e9},
+    starting_since={"i-2": 1.7e9},
     interval_s=600.0,
     carried=Carried(
         written_plan_id="p-0",

@@ -45,6 +45,17 @@ def test_drift_is_told_and_the_decision_knows_the_pace(
     assert bool(play(SteeredCluster(folder), trains).events("drift")) is told
 
 
+@pytest.mark.parametrize(("for_s", "told"), [(1500, False), (2400, True)])
+def test_drift_is_told_though_only_one_host_tells_its_steps(
+    folder: Path, for_s: int, told: bool
+) -> None:
+    async def trains(cluster: SteeredCluster) -> None:
+        cluster.change("agent-0", latest_step=b"a step")
+        await train(cluster, cluster.replica("a"), for_s=for_s, pace=1.4)
+
+    assert bool(play(SteeredCluster(folder), trains).events("drift")) is told
+
+
 @pytest.mark.parametrize(("pace", "told"), [(0.98, False), (0.8, True)])  # of 55 h for 60 h
 def test_a_deadline_at_risk_is_told_and_a_faster_fleet_is_planned(
     folder: Path, pace: float, told: bool

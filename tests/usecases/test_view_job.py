@@ -41,9 +41,16 @@ def seen(
     now: datetime = NOW,
     up_since: datetime = after(0),  # noqa: B008
     leaving_until: dict[str, float] | None = None,
+    starting_since: dict[str, float] | None = None,
 ) -> Seen:
     return view_job(
-        JOB, PLANNED, agents, now=now, up_since=up_since, leaving_until=leaving_until or {}
+        JOB,
+        PLANNED,
+        agents,
+        now=now,
+        up_since=up_since,
+        leaving_until=leaving_until or {},
+        starting_since=starting_since or {},
     )
 
 
@@ -67,7 +74,23 @@ def test_a_hint_is_no_notice() -> None:
 def test_a_host_that_made_no_step_while_others_do_is_starting() -> None:
     stepping = replace(agent("a"), latest_step=b"step")
 
-    assert states(seen(stepping, agent("b")))["i-b"] is NodeState.STARTING
+    found = seen(stepping, agent("b"))
+
+    assert states(found) == {"i-a": NodeState.TRAINING, "i-b": NodeState.STARTING}
+    assert found.starting_since == {"i-b": NOW.timestamp()}
+    assert seen(agent("a"), agent("b")).starting_since == {}
+
+
+@pytest.mark.parametrize(
+    ("since_s", "state"), [(101, NodeState.STARTING), (100, NodeState.TRAINING)]
+)
+def test_a_host_does_not_start_for_ever(since_s: int, state: NodeState) -> None:
+    stepping, since = replace(agent("a"), latest_step=b"step"), after(since_s).timestamp()
+
+    found = seen(stepping, agent("b"), starting_since={"i-b": since})
+
+    assert states(found)["i-b"] is state
+    assert found.starting_since == {"i-b": since}
 
 
 def test_a_host_is_gone_once_all_its_agents_were_silent_for_long() -> None:

@@ -119,9 +119,11 @@ def look_at_fleet(
         now=moment.now,
         up_since=moment.up_since,
         leaving_until=notes.leaving_until,
+        starting_since=notes.starting_since,
     )
     look = _Look(job=job, promise=promise, rules=rules, now=moment.now)
-    notes = _counted_from(since, replace(notes, looks=notes.looks + 1))
+    notes = replace(notes, looks=notes.looks + 1, starting_since=seen.starting_since)
+    notes = _counted_from(since, notes)
     looked, seen = look.followed(seen, notes, meter)
     is_over = notes.carried.give_back_unix_s is not None
     if job.course.steer is Steer.OFF or not promise.current.workers or is_over:

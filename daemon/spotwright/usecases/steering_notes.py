@@ -49,6 +49,7 @@ class SteeringNotes:
     since_unix_s: float | None = None  # the times in `memory` are counted from it
     pending: Mapping[Trigger, Asked] = field(default_factory=dict)  # no decision was made yet
     leaving_until: Mapping[str, float] = field(default_factory=dict)  # node, seconds since 1970
+    starting_since: Mapping[str, float] = field(default_factory=dict)  # node, likewise
     interval_s: float | None = None  # between checkpoints, as training was told last
     carried: Carried = field(default_factory=Carried)
     prices_usd_per_hour: Mapping[Pool, float] = field(default_factory=dict)  # as seen last
@@ -70,6 +71,7 @@ def notes_text(notes: SteeringNotes) -> str:
             "since_unix_s": notes.since_unix_s,
             "pending": dict(notes.pending),
             "leaving_until": dict(notes.leaving_until),
+            "starting_since": dict(notes.starting_since),
             "interval_s": notes.interval_s,
             "carried": asdict(notes.carried),
             "prices": {str(pool): usd for pool, usd in notes.prices_usd_per_hour.items()},
@@ -91,6 +93,7 @@ def notes_of(text: str) -> SteeringNotes:
         since_unix_s=values["since_unix_s"],
         pending={Trigger(name): Asked(*asked) for name, asked in values["pending"].items()},
         leaving_until=values["leaving_until"],
+        starting_since=values["starting_since"],
         interval_s=values["interval_s"],
         carried=Carried(**values["carried"]),
         prices_usd_per_hour={Pool.parse(name): usd for name, usd in values["prices"].items()},

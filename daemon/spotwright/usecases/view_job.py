@@ -3,10 +3,14 @@
 A host is what EC2 calls an instance, however many agents run on it. It is there until all of them
 have been silent for 30 s, by the daemon's clock and while the daemon itself has listened for that
 long. What a plan does not ask for is not part of the fleet: such hosts are on their way out.
+
+A host without a step of its own, while others make some, has yet to begin; but not for ever. It may
+be that only one process of the group tells its steps, or that training does not come up there:
+either way the fleet is as whole as it gets, and its speed says the rest.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -19,6 +23,7 @@ from spotwright.domain.telemetry import AgentRecord
 from spotwright.usecases.follow_job import SILENT_AFTER_S
 
 _STARTS_S = 60.0  # that a host which is seen needs until it trains
+_BEGINS_WITHIN_S = 900.0  # that a host may take to make a step, start-up and data included
 _OVERDUE_S = 60.0  # that a host may live on after the time it was to go
 _SILENT = timedelta(seconds=SILENT_AFTER_S)
 _MARKETS = {str(market): market for market in Market}
@@ -39,6 +44,7 @@ class Seen(NamedTuple):
     view: JobView
     hosts: tuple[Host, ...]  # that are there, and paid for
     leaving_until: dict[str, float]  # when nodes are to go, seconds since 1970
+    starting_since: dict[str, float]  # since when nodes have yet to make a step, likewise
     was_seen: bool  # some host was, though perhaps none is there now
 
 
@@ -50,6 +56,7 @@ def view_job(
     now: datetime,
     up_since: datetime,
     leaving_until: Mapping[str, float],
+    starting_since: Mapping[str, float],
 ) -> Seen:
     """Return what is seen of a job that has started.
 
@@ -60,16 +67,19 @@ def view_job(
         now: the daemon's clock.
         up_since: when the daemon began to listen.
         leaving_until: from the look before.
+        starting_since: from the look before.
     """
     time_s = max(0.0, (now - (job.start_time or now)).total_seconds())
     hosts = hosts_of(agents, now=now, up_since=up_since)
     until = _leaving_until(hosts, leaving_until, now)
-    steps_are_told = any(agent.latest_step for host in hosts for agent in host.agents)
+    since = _starting_since(hosts, starting_since, now)
+    latest_s = now.timestamp() - _BEGINS_WITHIN_S
+    starting = {node_id for node_id, since_s in since.items() if since_s > latest_s}
     nodes = [
         NodeView(
             node_id=host.node_id,
             pool=host.pool,
-            state=_state(host, until, steps_are_told=steps_are_told),
+            state=_state(host, until, starting),
             ready_s=time_s + _STARTS_S,
         )
         for host in hosts
@@ -84,7 +94,7 @@ def view_job(
         prices_usd_per_hour=planned.prices_usd_per_hour,
     )
     was_seen = any(_pool([agent]) is not None for agent in agents)
-    return Seen(view, hosts, until, was_seen)
+    return Seen(view, hosts, until, since, was_seen)
 
 
 def hosts_of(
@@ -157,15 +167,25 @@ def _leaving_until(
     return found
 
 
-def _state(host: Host, until: Mapping[str, float], *, steps_are_told: bool) -> NodeState:
+def _starting_since(
+    hosts: Iterable[Host], before: Mapping[str, float], now: datetime
+) -> dict[str, float]:
+    """Return since when hosts are there that made no step while others do."""
+    steps = {host.node_id: any(agent.latest_step for agent in host.agents) for host in hosts}
+    if not any(steps.values()):
+        return {}
+    return {
+        node_id: before.get(node_id, now.timestamp()) for node_id, made in steps.items() if not made
+    }
+
+
+def _state(host: Host, until: Mapping[str, float], starting: Set[str]) -> NodeState:
     kinds = {agent.notice.kind for agent in host.agents if agent.notice is not None}
     if "interruption" in kinds or host.node_id in until:
         return NodeState.LEAVING
     if "hint" in kinds:
         return NodeState.HINTED
-    if steps_are_told and not any(agent.latest_step for agent in host.agents):
-        return NodeState.STARTING
-    return NodeState.TRAINING
+    return NodeState.STARTING if host.node_id in starting else NodeState.TRAINING
 
 
 def _asked_for(nodes: Iterable[NodeView], asked: Mapping[Pool, int]) -> Iterable[NodeView]:
