@@ -24,7 +24,19 @@ def test_simulate_tells_every_policy_beside_the_promise(tmp_path: Path) -> None:
     assert told["policies"]["on-demand"]["late"] == 0
     assert told["policies"]["on-demand"]["nodes_lost"] == 0
     assert told["promised"]["deadline_probability"] > 0.9
-    assert page.read_text().count("<svg") == 3
+    assert page.read_text().count('class="chart"') == 3
+
+
+def test_one_run_tells_no_bounds_of_its_cost(tmp_path: Path) -> None:
+    asked = ("--policy", "on-demand", "--runs", "1", "--processes", "1")
+
+    told = spotwright_here("simulate", small_job(tmp_path), *asked)
+    document = spotwright_here("simulate", small_job(tmp_path), *asked, "--json")
+
+    found = json.loads(document.stdout)["policies"]["on-demand"]
+    assert "of one run: none" in told.stdout
+    assert found["cost_usd"] > 0
+    assert found["low_cost_usd"] is found["high_cost_usd"] is None
 
 
 def test_simulate_starts_with_a_plan_and_draws_hazards(tmp_path: Path) -> None:
