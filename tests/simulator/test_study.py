@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 from itertools import chain
 
@@ -11,7 +12,7 @@ from spotwright.simulator.draw import AtPrices, DrawnCampaigns, DrawnHazards, Tr
 from spotwright.simulator.market import MarketTrace
 from spotwright.simulator.policies.registry import PolicyName
 from spotwright.simulator.study import InThisProcess, run_study
-from spotwright.simulator.summary import share_with_bounds, summarised
+from spotwright.simulator.summary import mean_with_bounds, share_with_bounds, summarised
 from spotwright.simulator.two_fleets import two_fleets
 from spotwright.usecases.fleet_choices import FleetChoices, Question
 from tests.simulator.small_market import hours, job_of, market_of, spot
@@ -62,6 +63,14 @@ def test_wilson_bounds_are_those_of_the_textbook() -> None:
     assert low == pytest.approx(0.0, abs=1e-12)
     assert mid == 0.0
     assert high == pytest.approx(0.01264, abs=1e-4)  # 3.8415 / 303.8415
+
+
+def test_bounds_of_a_mean_are_those_of_the_textbook_and_one_run_has_none() -> None:
+    low, mid, high = mean_with_bounds([8.0, 9.0, 13.0])
+
+    assert mid == 10.0
+    assert (mid - low, high - mid) == pytest.approx([4.3027 * math.sqrt(7 / 3)] * 2, rel=1e-4)
+    assert mean_with_bounds([8.0]) == (-math.inf, 8.0, math.inf)
 
 
 def test_drawn_hazards_take_nodes_as_often_as_they_say() -> None:

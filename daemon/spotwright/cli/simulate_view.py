@@ -1,5 +1,6 @@
 """A simulation as a table and as JSON."""
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -58,8 +59,8 @@ def _summary_json(summary: Summary) -> dict[str, Any]:
     return {
         "runs": summary.runs,
         "cost_usd": summary.cost_usd.mid,
-        "low_cost_usd": summary.cost_usd.low,
-        "high_cost_usd": summary.cost_usd.high,
+        "low_cost_usd": _known(summary.cost_usd.low),
+        "high_cost_usd": _known(summary.cost_usd.high),
         "finish_s": summary.finish_s,
         "finish_p95_s": summary.finish_p95_s,
         "unfinished": summary.unfinished,
@@ -79,7 +80,7 @@ def _row(policy: str, summary: Summary) -> tuple[str, ...]:
     return (
         policy,
         format_usd(cost.mid),
-        f"{format_usd(cost.low)} to {format_usd(cost.high)}",
+        _cost_range(cost),
         _time(summary.finish_s),
         _time(summary.finish_p95_s),
         f"{late.mid:.1%}",
@@ -92,6 +93,16 @@ def _row(policy: str, summary: Summary) -> tuple[str, ...]:
 
 def _time(seconds: float | None) -> str:
     return "never" if seconds is None else format_duration(seconds)
+
+
+def _known(figure: float) -> float | None:
+    return figure if math.isfinite(figure) else None
+
+
+def _cost_range(cost: Bounds) -> str:
+    if not math.isfinite(cost.high):
+        return "of one run: none"
+    return f"{format_usd(max(cost.low, 0.0))} to {format_usd(cost.high)}"
 
 
 def _share_range(share: Bounds) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import NamedTuple
 
+from scipy.special import stdtrit
+
 from spotwright.domain.offer import Market
 from spotwright.simulator.outcome import Outcome
 
@@ -14,7 +16,7 @@ _Z = 1.959964  # of 95 %
 
 
 class Bounds(NamedTuple):
-    """A figure with its 95 % bounds."""
+    """A figure with its 95 % bounds; infinite where nothing is known of them."""
 
     low: float
     mid: float
@@ -59,9 +61,11 @@ def summarised(outcomes: Sequence[Outcome]) -> Summary:
 
 
 def mean_with_bounds(values: Sequence[float]) -> Bounds:
-    """Return a mean with the normal law's 95 % bounds."""
-    mean = fmean(values)
-    half = _Z * stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    """Return a mean with Student's 95 % bounds; one value by itself tells none."""
+    mean, count = fmean(values), len(values)
+    if count < 2:
+        return Bounds(-math.inf, mean, math.inf)
+    half = float(stdtrit(count - 1, 0.975)) * stdev(values) / math.sqrt(count)
     return Bounds(mean - half, mean, mean + half)
 
 
