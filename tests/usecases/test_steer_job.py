@@ -46,6 +46,27 @@ def test_with_time_to_spare_it_waits_for_spot_and_says_for_how_long() -> None:
     assert 0 < found.holds_s <= 10 * HOUR
 
 
+@pytest.mark.parametrize("strategy", ["allreduce", "asp-ps"])
+def test_survivors_train_on_while_other_pools_are_waited_for(strategy: str) -> None:
+    job = steered_job(deadline="30h", max_nodes=4, strategy=strategy)
+    cheap = {OTHER_SPOT: 0.02, SPOT: 0.4}
+    now = standing(
+        staying={SPOT: 2},
+        asked={SPOT: 4},
+        time_s=2 * HOUR,
+        done_fraction=0.15,
+        down=BOTH_DOWN,
+        prices_usd_per_hour=cheap,
+    )
+
+    found = steered(now, job)
+    alone = steered(replace(now, staying={}), job)
+
+    assert (found.move, found.workers) == (Move.WAIT, {SPOT: 4})
+    assert alone.move is Move.WAIT
+    assert {*alone.workers} == {OTHER_SPOT}  # nobody is left who would go for it
+
+
 def test_at_the_last_moment_it_buys_on_demand() -> None:
     # 5 h of work, a restart of 0.2 h and a margin of a minute are left.
     late_s = 12 * HOUR - 5 * HOUR - 0.2 * HOUR - RULES.margin_s

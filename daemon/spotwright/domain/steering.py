@@ -90,6 +90,7 @@ class JobNow:
     done_fraction: float
     spent_usd: float
     staying: Mapping[Pool, int]  # workers that train or start, without those that will be taken
+    asked: Mapping[Pool, int] = field(default_factory=dict)  # workers that are wanted so far
     ready_in_s: float = 0.0  # until the last of them trains
     servers: Mapping[Pool, int] = field(default_factory=dict)
     down: frozenset[Pool] = frozenset()  # pools that give no more nodes for now
@@ -104,9 +105,9 @@ class JobNow:
 class Move(StrEnum):
     """What is decided."""
 
-    KEEP = "keep"  # what runs is as good as anything
+    KEEP = "keep"  # what runs is as good as anything: what is asked for stands
     CHANGE = "change"  # rent another fleet
-    WAIT = "wait"  # go on with what is left until capacity is back
+    WAIT = "wait"  # ask for what is to come back, and go on with what is left
     GIVE_UP = "give-up"  # the goal can no longer be met; the fleet is the best that can be had
 
 
@@ -125,3 +126,9 @@ class Steering:
     cost_usd: float | None = None  # expected for the whole job, with what is spent
     gives_back: bool = False  # the budget is spent: nothing is wanted any more
     stands_in: bool = False  # on-demand workers among them make up for spot nodes
+
+    def asks_anew(self, asked: Mapping[Pool, int], servers: Mapping[Pool, int]) -> bool:
+        """Tell whether other nodes are wanted from now on than were asked for."""
+        if self.move is Move.KEEP or not self.workers:
+            return False
+        return (dict(self.workers), dict(self.servers)) != (dict(asked), dict(servers))

@@ -11,7 +11,7 @@ from spotwright.domain.offer import Market, Pool
 from spotwright.domain.plan import Objective, Plan, PlanStatus, RunningFleet
 from spotwright.domain.prediction import Prediction
 from spotwright.domain.questions import PlannedFleet
-from spotwright.domain.steering import JobNow, Move
+from spotwright.domain.steering import JobNow
 from spotwright.domain.steering_question import JobFacts, Replanned, SteeringQuestion
 from spotwright.domain.workload import Strategy
 from spotwright.perfmodel.interruption import checkpoint_s
@@ -64,7 +64,7 @@ class Replanner:
         )
         text = fleet_expression(steering.workers, steering.servers)
         planned = None
-        if steering.move in (Move.CHANGE, Move.GIVE_UP) and steering.workers:
+        if steering.asks_anew(question.now.asked, question.now.servers):
             job = replace(self._job, goal=goal)
             plan = self._plan(job, text, question.now, steering.reason)
             planned = PlannedFleet(

@@ -87,11 +87,8 @@ def _as_counted_now(due: Due, notes: SteeringNotes) -> JobView:
 
 def is_another_fleet(answer: SteeringAnswer, planned: PlannedRun) -> bool:
     """Tell whether what was decided is not what is asked for already."""
-    steering = answer.steering
-    if answer.plan is None:
-        return False
-    asked, servers = dict(planned.workers), dict(planned.servers)
-    return (dict(steering.workers), dict(steering.servers)) != (asked, servers)
+    anew = answer.steering.asks_anew(planned.workers, planned.servers)
+    return answer.plan is not None and anew
 
 
 def _events(
@@ -112,7 +109,7 @@ def _events(
     if is_new and answer.plan is not None:
         plans = {"plan_id": answer.plan.plan_id, "from_plan_id": job.plan_id}
         yield NewEvent(time=now, kind="replanned", text=told, facts=facts | plans)
-    elif move is Move.WAIT and before is not Move.WAIT:
+    if move is Move.WAIT and before is not Move.WAIT:
         yield NewEvent(time=now, kind="waiting", text=answer.steering.reason, facts=facts)
     elif move is Move.KEEP and before not in (Move.KEEP, None):
         yield NewEvent(time=now, kind="kept", text=answer.steering.reason, facts=facts)

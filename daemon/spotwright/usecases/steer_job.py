@@ -366,13 +366,19 @@ class _Decision:
         return self._waits(fleets, "the deadline leaves time to wait for spot capacity", holds_s)
 
     def _waits(self, fleets: _Fleets, reason: str, holds_s: float) -> Steering:
-        """Go on with what is left until spot capacity is back."""
+        """Go on with what is left until spot capacity is back.
+
+        What is waited for is asked for: pools fill that as soon as they can.
+        """
         told = self._told(Move.WAIT, fleets.spot or fleets.have, reason, holds_s)
-        have = fleets.have
+        have, staying, workers = fleets.have, self._now.staying, told.workers
+        if fleets.spot_is_there:
+            workers = dict(staying)
+        elif not is_on_demand(staying) and not covers(workers, staying):
+            workers = self._now.asked  # survivors that have no part in it train on
         return replace(
             told,
-            # What is asked of pools that are down stands: they fill it as soon as they can.
-            workers=dict(self._now.staying) if fleets.spot_is_there else told.workers,
+            workers=workers,
             goal_per_hour=3600 / have.work_s if have else 0.0,
             usd_per_hour=have.usd_per_hour if have else 0.0,
         )

@@ -73,6 +73,7 @@ def now_document(now: JobNow) -> dict[str, Any]:
         "done_fraction": now.done_fraction,
         "spent_usd": now.spent_usd,
         "staying": _by_name(now.staying),
+        "asked": _by_name(now.asked),
         "ready_in_s": now.ready_in_s,
         "servers": _by_name(now.servers),
         "down": sorted(map(str, now.down)),
@@ -88,6 +89,7 @@ def now_of(values: Mapping[str, Any]) -> JobNow:
     """Read back what a decision is made from."""
     known = {
         "staying": _by_pool(values["staying"], int),
+        "asked": _by_pool(values["asked"], int),
         "servers": _by_pool(values["servers"], int),
         "down": frozenset(map(Pool.parse, values["down"])),
         "weather": _by_pool(values["weather"], lambda seen: Weather(**seen)),

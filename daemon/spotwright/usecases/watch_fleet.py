@@ -300,6 +300,7 @@ def _now(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> JobNow:
         done_fraction=view.done_fraction,
         spent_usd=view.spent_usd,
         staying=dict(staying),
+        asked=view.asked,
         ready_in_s=max((ready - view.time_s for ready in starting), default=0.0),
         servers=view.servers,
         down=memory.down,

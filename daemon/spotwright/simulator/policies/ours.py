@@ -56,7 +56,8 @@ class Ours:
                 forced=watched.forced,
             )
             self.memory = decided(watched.memory, steering, view)
-            self._wanted = steering.workers
+            if steering.move is not Move.KEEP:
+                self._wanted = steering.workers
             self._ends = steering.move is Move.GIVE_UP and not steering.workers
         saves = self.rules.save_on_notice
         return Wish(self._wanted, self._next_s(view), self._ends, saves)
