@@ -73,9 +73,10 @@ def test_without_a_notice_the_work_since_the_last_checkpoint_is_lost() -> None:
     assert run.finish_s == pytest.approx((11.4 + 0.8) * HOUR_S, rel=1e-4)  # 3.8 h done, 3 saved
 
 
-def test_a_notice_leaves_only_what_it_takes_to_save() -> None:
+@pytest.mark.parametrize("squeeze", [None, *Squeeze])
+def test_a_notice_leaves_only_what_it_takes_to_save(squeeze: Squeeze | None) -> None:
     market = MarketTrace(capacity={spot(): hours((0, 1), (4, 0), (5, 1))})
-    noticed = Conditions(notice_s=120.0, checkpoint_every_s=1e9)
+    noticed = Conditions(notice_s=120.0, checkpoint_every_s=1e9, squeeze=squeeze)
     scene = scene_of(job_of(checkpoint_s=36.0), market_of(), market, conditions=noticed)
 
     run = simulate(scene, Always({spot(): 1}))

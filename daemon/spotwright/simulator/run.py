@@ -130,7 +130,7 @@ class _Run:
             if self._scene.conditions.squeeze is not None:
                 self._squeeze(pool, room)
             elif counts[pool] > room:
-                mine = [n for n in self._nodes if n.pool == pool and n.leaves_s == math.inf]
+                mine = self._held(pool)
                 for node in self._random.sample(mine, counts[pool] - int(room)):
                     node.leaves_s = self._time_s + self._scene.conditions.notice_s
 
@@ -138,21 +138,25 @@ class _Run:
         """Give notice to single nodes."""
         for pool in held(self._nodes):
             place = self._scene.market.strike_at(pool, self._time_s)
-            mine = [n for n in self._nodes if n.pool == pool and n.leaves_s == math.inf]
+            mine = self._held(pool)
             if place is not None and place < len(mine):
                 mine[place].leaves_s = self._time_s + self._scene.conditions.notice_s
+
+    def _held(self, pool: Pool) -> list[Node]:
+        """Return the nodes of a pool that no notice has come for, in the order they came."""
+        return [n for n in self._nodes if n.pool == pool and n.leaves_s == math.inf]
 
     def _squeeze(self, pool: Pool, room: float) -> None:
         rule = self._scene.conditions.squeeze
         assert rule is not None
-        mine = [node for node in self._nodes if node.pool == pool]
+        mine = self._held(pool)
         shares = squeezed_shares(
             len(mine), room, rule=rule, floor=self._scene.conditions.floor_fraction
         )
         for node, share in zip(mine, shares, strict=False):
             node.share = share
         for node in mine[len(shares) :]:
-            node.leaves_s = self._time_s
+            node.leaves_s = self._time_s + self._scene.conditions.notice_s
 
     def _take(self, lost: list[Node]) -> None:
         if not lost:
