@@ -34,7 +34,7 @@ def test_a_group_that_was_granted_too_few_nodes_to_begin_gets_another_fleet(fold
     assert timedelta(minutes=5) <= short.time - after(0) <= timedelta(minutes=6)
     replanned = cluster.events("replanned")[0]
     assert "short-grant" in replanned.facts["triggers"]
-    assert cluster.planned.of(job.plan_id).workers != {cluster.pool: 3}
+    assert cluster.planned.of(replanned.facts["plan_id"]).workers != {cluster.pool: 3}
     # The time until the first step does not count for the deadline.
     assert cluster.planned.of(replanned.facts["plan_id"]).deadline_s == DEADLINE_S
 

@@ -52,6 +52,7 @@ FULL = SteeringNotes(
     ),
     prices_usd_per_hour={POOL: 0.5},
     unpriced=frozenset({POOL}),
+    is_unseen=True,
 )
 
 

@@ -1,5 +1,6 @@
 """What a job's log tells of each trigger and move, with the real planner in the loop."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,27 @@ def test_a_rebalance_hint_is_decided_about_and_moves_nothing_that_works(folder: 
 
     assert not cluster.events("replanned")
     assert not cluster.told.saved
+
+
+@pytest.mark.parametrize("facts", [{"instance_type": ""}, {"job_id": ""}], ids=["where", "job"])
+def test_a_fleet_that_trains_and_was_never_seen_is_told_and_left_alone(
+    folder: Path, facts: dict[str, str]
+) -> None:
+    async def unseen(cluster: SteeredCluster) -> None:
+        for number in range(3):
+            known = cluster.store.agent_records[f"agent-{number}"]
+            cluster.change(f"agent-{number}", facts=replace(known.facts, **facts))
+        replica = cluster.replica("a")
+        await train(cluster, replica, for_s=3 * 3600, pace=1.0)
+        assert not replica.decider.asked
+        cluster.add_agent("agent-0")  # one of three
+        await cluster.let_pass(400, replica)
+        assert replica.decider.asked
+
+    cluster = play(SteeredCluster(folder), unseen)
+
+    assert "run agents with --job-id" in only(cluster, "fleet-unseen").text
+    assert cluster.events("fleet-unseen")[0].sequence < cluster.events("short-grant")[0].sequence
 
 
 @pytest.mark.parametrize(("pace", "told"), [(0.95, False), (1.4, True)])

@@ -72,6 +72,18 @@ def notices(seen: Seen, before: SteeringMemory, now: datetime) -> Iterator[NewEv
         )
 
 
+def unseen_event(view: JobView, now: datetime) -> NewEvent:
+    """Return the event of a job that trains on hosts that nobody has seen."""
+    return NewEvent(
+        time=now,
+        kind="fleet-unseen",
+        text="training makes progress, but no agent of this job has told where it runs: nothing "
+        "is decided about its fleet; run agents with --job-id on its hosts, where they can read "
+        "the cloud's metadata",
+        facts={"asked": str(sum(view.asked.values()))},
+    )
+
+
 def price_events(pools: Set[Pool], now: datetime) -> Iterator[NewEvent]:
     """Yield the pools of nodes whose price nobody has told so far."""
     for pool in sorted(pools):

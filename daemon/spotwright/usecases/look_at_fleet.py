@@ -24,7 +24,12 @@ from spotwright.usecases.advise_checkpoints import (
     savings_of,
 )
 from spotwright.usecases.carry_out import SAVING_S
-from spotwright.usecases.fleet_events import notices, price_events, trigger_events
+from spotwright.usecases.fleet_events import (
+    notices,
+    price_events,
+    trigger_events,
+    unseen_event,
+)
 from spotwright.usecases.forecast_job import PaceMeter, forecast_job, spent
 from spotwright.usecases.steering_memory import SteeringMemory, counted_from_later
 from spotwright.usecases.steering_notes import Asked, SteeringNotes, notes_text
@@ -128,6 +133,9 @@ def look_at_fleet(
     is_over = notes.carried.give_back_unix_s is not None
     if job.course.steer is Steer.OFF or not promise.current.workers or is_over:
         return looked
+    if job.start_time is not None and not seen.was_seen:
+        return look.unseen(seen.view, looked)
+    looked = replace(looked, notes=replace(looked.notes, is_unseen=False))
     asked = _since_asked(job, seen.view, looked.notes)
     looked = replace(looked, notes=replace(looked.notes, memory=asked))
     if _is_still_starting(seen.view, asked, rules):
@@ -237,6 +245,17 @@ class _Look:
         if job.start_time is None and not seen.was_seen:
             usd = 0.0  # nobody has seen a node of it yet
         return spent(job.course, usd, now=self.now), missing
+
+    def unseen(self, view: JobView, looked: Looked) -> Looked:
+        """Leave a fleet alone that trains though none of its hosts was ever seen; say so once."""
+        if looked.notes.is_unseen or view.time_s < self.rules.grant_timeout_s:
+            return looked
+        return replace(
+            looked,
+            notes=replace(looked.notes, is_unseen=True),
+            events=[*looked.events, unseen_event(view, self.now)],
+            keep=True,
+        )
 
     def steered(self, seen: Seen, looked: Looked) -> Looked:
         """See what happened to the fleet, and what that calls for."""

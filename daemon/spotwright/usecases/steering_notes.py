@@ -54,6 +54,7 @@ class SteeringNotes:
     carried: Carried = field(default_factory=Carried)
     prices_usd_per_hour: Mapping[Pool, float] = field(default_factory=dict)  # as seen last
     unpriced: frozenset[Pool] = frozenset()  # pools of its nodes whose price nobody has told
+    is_unseen: bool = False  # none of its hosts was ever seen, as the log of the job says
 
     @property
     def forced(self) -> bool:
@@ -76,6 +77,7 @@ def notes_text(notes: SteeringNotes) -> str:
             "carried": asdict(notes.carried),
             "prices": {str(pool): usd for pool, usd in notes.prices_usd_per_hour.items()},
             "unpriced": sorted(map(str, notes.unpriced)),
+            "is_unseen": notes.is_unseen,
         }
     )
 
@@ -98,4 +100,5 @@ def notes_of(text: str) -> SteeringNotes:
         carried=Carried(**values["carried"]),
         prices_usd_per_hour={Pool.parse(name): usd for name, usd in values["prices"].items()},
         unpriced=frozenset(map(Pool.parse, values["unpriced"])),
+        is_unseen=values["is_unseen"],
     )
