@@ -53,6 +53,39 @@ def test_simulate_starts_with_a_plan_and_draws_hazards(tmp_path: Path) -> None:
     assert "the plan promised" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"zone": "euw1-az1"}, "the job cannot rent g4dn.xlarge@euw1-az1/spot; is it a plan of"),
+        ({"instance_type": "m5.large"}, "the job cannot rent m5.large@use1-az6/spot"),
+        ({"node_count": 500}, "has 500 nodes, and limits.max_nodes is 8"),
+        ({"role": "ps"}, "cannot run the job"),
+    ],
+)
+def test_a_plan_of_another_job_is_refused(
+    tmp_path: Path, change: dict[str, object], complaint: str
+) -> None:
+    job, file = small_job(tmp_path), tmp_path / "plan.json"
+    plan = told_plan(job)
+    (group,) = plan["fleet"]
+    file.write_text(json.dumps(plan | {"fleet": [group | change]}))
+
+    done = spotwright_here("simulate", job, "--plan", file, "--policy", "greedy", "--runs", "1")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert complaint in done.stderr
+
+
+def test_a_plan_that_rents_nothing_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({"status": "infeasible", "fleet": None}))
+
+    done = spotwright_here("simulate", small_job(tmp_path), "--plan", file)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "rents nothing: it is infeasible" in done.stderr
+
+
 def test_simulate_pays_the_prices_of_a_history(tmp_path: Path) -> None:
     history = tmp_path / "history.parquet"
     types = ("g4dn.xlarge", "g4dn.12xlarge", "g5.xlarge")

@@ -17,6 +17,7 @@ from spotwright.domain.job import JobSpec
 from spotwright.domain.offer import Market, Pool
 from spotwright.domain.plan import Objective
 from spotwright.domain.questions import GoalOverride, NoFleet, PlanQuestion
+from spotwright.usecases.fleet_choices import FleetChoices, Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,8 @@ def read_plan(path: Path, opened: OpenedJob, flags: SimulateFlags) -> tuple[JobS
     """
     try:
         document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if not document["fleet"]:
+            raise BadInputError(f"--plan: {path} rents nothing: it is {document['status']}")
         promised = Promised(
             workers=_pools(document["fleet"], Role.WORKER),
             servers=_pools(document["fleet"], Role.PS),
@@ -75,6 +78,23 @@ def read_plan(path: Path, opened: OpenedJob, flags: SimulateFlags) -> tuple[JobS
             f"--plan: {path} is not what `spotwright plan --json` prints: {error!r}"
         ) from error
     return _goal(flags).of(opened.job), promised
+
+
+def require_rentable(path: Path, promised: Promised, choices: FleetChoices) -> None:
+    """Raise BadInputError unless the fleet of a plan is one that the job could have."""
+    anew = f"is it a plan of this job? `spotwright plan JOB --json > {path}` makes one"
+    wanted, most = {**promised.workers, **promised.servers}, choices.job.limits.max_nodes
+    missing = sorted(wanted.keys() - choices.offers.keys())
+    if missing:
+        more = f" and {len(missing) - 1} more" if missing[1:] else ""
+        raise BadInputError(f"--plan: the job cannot rent {missing[0]}{more}; {anew}")
+    count = sum(promised.workers.values()) + sum(promised.servers.values())
+    if count > most:
+        raise BadInputError(
+            f"--plan: {path} has {count} nodes, and limits.max_nodes is {most}; {anew}"
+        )
+    if choices.of(promised.workers, promised.servers, Question()) is None:
+        raise BadInputError(f"--plan: the fleet of {path} cannot run the job; {anew}")
 
 
 def _goal(flags: SimulateFlags) -> GoalOverride:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from spotwright.adapters.sweeps.process_pool import ProcessPool
 from spotwright.cli.drawn_markets import DrawnMarkets, drawn_markets
 from spotwright.cli.extras import needs_extra
-from spotwright.cli.promised_plan import Promised, plan_anew, read_plan
+from spotwright.cli.promised_plan import Promised, plan_anew, read_plan, require_rentable
 from spotwright.cli.simulate_flags import SimulateFlags
 from spotwright.cli.simulate_view import print_study, study_json
 from spotwright.cli.sources import OpenedJob, open_job
@@ -122,6 +122,8 @@ def _study(
     rule = flags.deflation
     squeeze = None if rule is None else _named(rule, Squeeze, flag="--deflation")
     choices = FleetChoices(job, opened.catalog)
+    if flags.plan_file is not None:
+        require_rentable(flags.plan_file, promised, choices)
     return Study(
         job=job,
         source=opened.catalog,
