@@ -1,12 +1,6 @@
 """Decide what a running job does next: keep, change, wait, or say that the goal is out of reach.
 
-Fleets that are held against each other:
-
-    have    the workers that stay, as they are
-    spot    the cheapest fleet with spot nodes: one that can be had now if it is a match for the one
-            that there would be with every pool up, else that one
-    bridge  the cheapest fleet that can be had now: on-demand nodes beside the survivors, say
-    sure    the cheapest fleet without spot nodes as fast as `spot`, or else the fastest there is
+The fleets that are held against each other are told in `fleets_in_reach`: have, spot, bridge, sure.
 
 The safety net comes first: when only the sure fleet, entered now, still keeps the deadline, it is
 entered. Else `planner.pacing` weighs waiting, spot and bridge by what is left of time and work and
@@ -20,38 +14,22 @@ any more, no server either.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spotwright.domain.job import Goal
-from spotwright.domain.offer import Market, Pool
-from spotwright.domain.plan import Objective, RunningFleet
+from spotwright.domain.offer import Market
+from spotwright.domain.plan import Objective
 from spotwright.domain.steering import JobNow, Move, Steering
 from spotwright.domain.units import format_duration, format_usd
 from spotwright.planner.pacing import Market as SpotMarket
 from spotwright.planner.pacing import Mode, Pace, Pacing, Standing
-from spotwright.usecases.compare_choices import covers, is_match, is_on_demand, stands_in
-from spotwright.usecases.expect_losses import (
-    change_rates,
-    hazards_of,
-    lost_work_s,
-    worst_overhead,
-)
-from spotwright.usecases.fleet_choices import Choice, FleetChoices, Question
+from spotwright.usecases.compare_choices import covers, is_on_demand, stands_in
+from spotwright.usecases.expect_losses import change_rates, lost_work_s
+from spotwright.usecases.fleet_choices import Choice, FleetChoices
+from spotwright.usecases.fleets_in_reach import Fleets, FleetsInReach, Rest
 from spotwright.usecases.steering_rules import SteeringRules
 
 _AS_FAST = 1.02  # a fleet so little slower is as fast
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fleets:
-    """The fleets that are weighed."""
-
-    have: Choice | None
-    spot: Choice | None
-    spot_is_there: bool
-    bridge: Choice | None
-    sure: Choice | None
 
 
 def steer_job(
@@ -97,6 +75,15 @@ class _Decision:
         self._deadline_s = deadline_s
         self._planned_s = planned_s
         self._budget_usd = math.inf if goal.budget_usd is None else goal.budget_usd - now.spent_usd
+        rest = Rest(
+            share=self._left,
+            pace=self._pace,
+            budget_usd=self._budget_usd,
+            restart_s=self._restart_s,
+            within_s=None if goal.deadline_s is None else self._left_s,
+            planned_s=planned_s,
+        )
+        self._reach = FleetsInReach(now, choices, rules, rest)
 
     def made(self, *, forced: bool) -> Steering:
         """Weigh the fleets."""
@@ -105,91 +92,11 @@ class _Decision:
                 Move.GIVE_UP, None, "the budget is spent: nothing is rented any more"
             )
             return replace(spent, servers={}, gives_back=True)
-        fleets = self._fleets()
+        fleets = self._reach.fleets()
         calm = fleets.have is not None and not forced and not self._is_at_risk(fleets.have)
         if calm and not self._needs_net(fleets):
             return self._calmly(fleets)
         return self._paced(fleets)
-
-    # What could be had
-
-    def _fleets(self) -> _Fleets:
-        bridge = self._choices.best(self._question(self._open))
-        spot = self._spot(self._open)
-        spot_is_there = spot is not None
-        if self._now.down:
-            if_up = self._spot({})
-            if spot is None or (if_up is not None and not is_match(spot, if_up)):
-                spot, spot_is_there = if_up, False
-        sure = None if self._goal.deadline_s is None else self._sure(spot or bridge)
-        have = self._choices.of(self._now.staying, self._now.servers, self._question())
-        return _Fleets(have=have, spot=spot, spot_is_there=spot_is_there, bridge=bridge, sure=sure)
-
-    @property
-    def _open(self) -> dict[Pool, int]:
-        """How many nodes pools that are down have at most: those that stay."""
-        return {pool: self._now.staying.get(pool, 0) for pool in self._now.down}
-
-    def _question(self, most: Mapping[Pool, int] | None = None, *, late: float = 1.0) -> Question:
-        """Return what is asked of a fleet, in terms of the whole goal."""
-        rules, now = self._rules, self._now
-        switching_s = self._restart_s / self._left
-        staying = now.staying if rules.keep_survivors else {}
-        return Question(
-            deadline_s=self._whole_s * late,
-            budget_usd=self._budget_usd / self._left * self._pace,
-            most_by_pool=most or {},
-            running=RunningFleet(
-                nodes=dict(staying),
-                servers=dict(now.servers),
-                switching_s=min(switching_s, 1e7),
-            ),
-            hazards_per_hour=hazards_of(now.weather) if rules.learn else {},
-            prices_usd_per_hour=now.prices_usd_per_hour,
-        )
-
-    @property
-    def _whole_s(self) -> float:
-        """How long the whole goal may take at the predicted pace, for the rest to be in time."""
-        if self._goal.deadline_s is None:
-            return self._planned_s * self._rules.patience_factor
-        usable_s = max(self._left_s - self._restart_s, 1.0)
-        return max(usable_s / self._left * self._pace, 1e-3)
-
-    def _spot(self, most: Mapping[Pool, int]) -> Choice | None:
-        """Return the best fleet with spot nodes; fast enough if nothing is interrupted.
-
-        That interruptions would make it late is no reason against it: the sure fleet can follow.
-        """
-        first = self._choices.best(self._question(most))
-        if first is not None and first.has_spot:
-            return first
-        question = self._question(most, late=1 + worst_overhead(self._workload, self._now.weather))
-        found = self._choices.best(question)
-        in_time_s = self._question(most).deadline_s
-        if found is None or not found.has_spot or found.work_s > in_time_s * 1.001:
-            return None
-        return found
-
-    def _sure(self, like: Choice | None) -> Choice | None:
-        """Return a fleet that nobody takes away: as fast as another if that is cheap enough."""
-        question = self._question()
-        prices = question.prices_usd_per_hour
-        question = replace(
-            question,
-            markets=frozenset({Market.ON_DEMAND}),
-            hazards_per_hour={},
-            prices_usd_per_hour={
-                pool: usd for pool, usd in prices.items() if pool.market is Market.ON_DEMAND
-            },
-        )
-        same_s = min(question.deadline_s, like.work_s * 1.001) if like else question.deadline_s
-        found = self._choices.best(replace(question, deadline_s=same_s))
-        found = found or self._choices.best(question)
-        if found is None:
-            free = replace(question, deadline_s=math.inf, objective=Objective.TIME)
-            found = self._choices.best(free)
-        return found
 
     # What is decided
 
@@ -204,7 +111,7 @@ class _Decision:
     def _rest_usd(self, choice: Choice) -> float:
         return self._left * choice.cost_usd / self._pace
 
-    def _calmly(self, fleets: _Fleets) -> Steering:
+    def _calmly(self, fleets: Fleets) -> Steering:
         """Change what works only if that saves enough."""
         have, best = fleets.have, fleets.spot if fleets.spot_is_there else fleets.bridge
         assert have is not None
@@ -216,12 +123,12 @@ class _Decision:
             return self._told(Move.KEEP, have, f"a change would save {max(saving, 0):.1%} only")
         return self._paced(fleets)
 
-    def _paced(self, fleets: _Fleets) -> Steering:
+    def _paced(self, fleets: Fleets) -> Steering:
         """Choose between what can be had now and what may be had later."""
         found = self._weighed(fleets)
         return replace(found, stands_in=stands_in(found.workers, fleets.spot))
 
-    def _weighed(self, fleets: _Fleets) -> Steering:
+    def _weighed(self, fleets: Fleets) -> Steering:
         if self._goal.deadline_s is None:
             return self._unhurried(fleets)
         if fleets.sure is None:
@@ -238,7 +145,7 @@ class _Decision:
             fleets = replace(fleets, spot=fleets.have)
         return self._entered(mode, fleets, stand_in, self._holds_s(mode, fleets, standing, pacing))
 
-    def _allowed(self, best: Mode, mode: Mode, fleets: _Fleets, sure: Choice) -> Mode:
+    def _allowed(self, best: Mode, mode: Mode, fleets: Fleets, sure: Choice) -> Mode:
         """Return the best mode, unless it takes time that the net needs."""
         if best is mode or not self._rules.safety_net:
             keeps = mode is Mode.SURE and best is not Mode.SURE and not self._rules.give_back
@@ -250,14 +157,14 @@ class _Decision:
             return Mode.SURE
         return Mode.SURE if self._waits_in_vain(best, fleets, sure) else best
 
-    def _strands(self, fleets: _Fleets, sure: Choice) -> bool:
+    def _strands(self, fleets: Fleets, sure: Choice) -> bool:
         """Tell whether entering another spot fleet takes time that the net needs."""
         spot = fleets.spot
         if spot is None or fleets.have is None or covers(self._now.staying, spot.workers):
             return False
         return self._rules.safety_net and self._net_hours(fleets, sure) <= self._entering_hours
 
-    def _waits_in_vain(self, best: Mode, fleets: _Fleets, sure: Choice) -> bool:
+    def _waits_in_vain(self, best: Mode, fleets: Fleets, sure: Choice) -> bool:
         """Tell whether spot capacity would come back too late to be used."""
         if best is not Mode.WAIT or fleets.have is not None:
             return False
@@ -269,13 +176,13 @@ class _Decision:
         unknown_s = 0.0 if self._now.is_probed else self._rules.grant_timeout_s
         return (self._restart_s + unknown_s) / 3600
 
-    def _needs_net(self, fleets: _Fleets) -> bool:
+    def _needs_net(self, fleets: Fleets) -> bool:
         """Tell whether only the sure fleet, entered now, keeps the deadline."""
         if fleets.sure is None or not self._rules.safety_net:
             return False
         return self._net_hours(fleets, fleets.sure) <= 0
 
-    def _net_hours(self, fleets: _Fleets, sure: Choice) -> float:
+    def _net_hours(self, fleets: Fleets, sure: Choice) -> float:
         """Return for how long nothing need be done to keep the deadline, whatever happens."""
         in_sure = self._is_sure(sure)
         fleet = fleets.have if in_sure and fleets.have is not None else sure
@@ -289,7 +196,7 @@ class _Decision:
         kept = {p: n for p, n in self._now.staying.items() if p.market is Market.ON_DEMAND}
         return bool(kept) and (is_on_demand(self._now.staying) or covers(kept, sure.workers))
 
-    def _stand_in(self, fleets: _Fleets, sure: Choice) -> Choice:
+    def _stand_in(self, fleets: Fleets, sure: Choice) -> Choice:
         """Return what is rented while spot capacity is away, or not worth its trouble."""
         if is_on_demand(self._now.staying) and fleets.have and not self._is_at_risk(fleets.have):
             return fleets.have
@@ -299,7 +206,7 @@ class _Decision:
         )
         return bridge if bridge is not None and is_other else sure
 
-    def _standing(self, fleets: _Fleets, stand_in: Choice) -> Standing:
+    def _standing(self, fleets: Fleets, stand_in: Choice) -> Standing:
         """Return where the job stands, in hours of the fleet that stands in."""
         work_s = self._left * stand_in.work_s / self._pace
         return Standing(
@@ -309,7 +216,7 @@ class _Decision:
             spot_is_there=fleets.spot_is_there,
         )
 
-    def _mode(self, fleets: _Fleets, stand_in: Choice) -> Mode:
+    def _mode(self, fleets: Fleets, stand_in: Choice) -> Mode:
         """Tell which fleet the nodes that stay are."""
         staying = self._now.staying
         if not staying:
@@ -321,7 +228,7 @@ class _Decision:
         fast = fleets.have is not None and fleets.have.work_s <= stand_in.work_s * _AS_FAST
         return Mode.SPOT if fast and fleets.spot_is_there else Mode.WAIT
 
-    def _pacing(self, fleets: _Fleets, stand_in: Choice, mode: Mode) -> Pacing:
+    def _pacing(self, fleets: Fleets, stand_in: Choice, mode: Mode) -> Pacing:
         spot, unit_usd = fleets.spot or stand_in, stand_in.usd_per_hour
         wait = Pace(speed=0.0, price=0.0)
         if mode is Mode.WAIT and fleets.have is not None:  # survivors go on meanwhile
@@ -341,7 +248,7 @@ class _Decision:
             longest_hours=self._deadline_s / 3600,
         )
 
-    def _holds_s(self, mode: Mode, fleets: _Fleets, standing: Standing, pacing: Pacing) -> float:
+    def _holds_s(self, mode: Mode, fleets: Fleets, standing: Standing, pacing: Pacing) -> float:
         """Return how long a decision holds if the market stays as it is."""
         hours = pacing.hours_until_change(replace(standing, mode=mode), mode)
         sure, spot = fleets.sure, fleets.spot
@@ -355,7 +262,7 @@ class _Decision:
             hours = min(hours, self._net_hours(fleets, sure))
         return max(hours * 3600, 1.0)
 
-    def _entered(self, mode: Mode, fleets: _Fleets, stand_in: Choice, holds_s: float) -> Steering:
+    def _entered(self, mode: Mode, fleets: Fleets, stand_in: Choice, holds_s: float) -> Steering:
         if mode is Mode.SPOT and fleets.spot is not None and fleets.spot_is_there:
             return self._moved(fleets.spot, "spot capacity is the cheapest", holds_s)
         if mode is Mode.SURE:
@@ -365,7 +272,7 @@ class _Decision:
             return self._told(Move.KEEP, fleets.have, "all that is wanted is there", holds_s)
         return self._waits(fleets, "the deadline leaves time to wait for spot capacity", holds_s)
 
-    def _waits(self, fleets: _Fleets, reason: str, holds_s: float) -> Steering:
+    def _waits(self, fleets: Fleets, reason: str, holds_s: float) -> Steering:
         """Go on with what is left until spot capacity is back.
 
         What is waited for is asked for: pools fill that as soon as they can.
@@ -383,7 +290,7 @@ class _Decision:
             usd_per_hour=have.usd_per_hour if have else 0.0,
         )
 
-    def _net(self, fleets: _Fleets, sure: Choice) -> Steering:
+    def _net(self, fleets: Fleets, sure: Choice) -> Steering:
         """Enter the sure fleet, or say that even it is late."""
         have = fleets.have
         in_sure = self._is_sure(sure)
@@ -407,7 +314,7 @@ class _Decision:
         needed_s = self._left * choice.work_s / self._pace + enters_s
         return needed_s - self._left_s
 
-    def _unhurried(self, fleets: _Fleets) -> Steering:
+    def _unhurried(self, fleets: Fleets) -> Steering:
         """Decide where no deadline presses."""
         best = fleets.spot if fleets.spot_is_there else fleets.bridge
         waits_s = self._patience_s
@@ -423,20 +330,20 @@ class _Decision:
         rest_s = self._left * self._planned_s / self._pace + self._restart_s
         return self._planned_s * self._rules.patience_factor - self._now.time_s - rest_s
 
-    def _at_once(self, fleets: _Fleets, sure: Choice) -> Steering:
+    def _at_once(self, fleets: Fleets, sure: Choice) -> Steering:
         best = fleets.spot if fleets.spot_is_there else fleets.bridge
         hours = self._net_hours(fleets, sure)
         holds_s = hours * 3600 if hours > 0 else math.inf  # its moment has passed
         return self._moved(best or sure, "what was lost is replaced at once", holds_s)
 
-    def _without_net(self, fleets: _Fleets) -> Steering:
+    def _without_net(self, fleets: Fleets) -> Steering:
         """Decide where no fleet without spot nodes can be had at all, or none is needed."""
         best = fleets.spot if fleets.spot_is_there else fleets.bridge
         if best is not None:
             return self._moved(best, "the cheapest that can be had", math.inf)
         if fleets.spot is not None:
             return self._told(Move.WAIT, fleets.spot, "nothing can be had: wait for spot", 600.0)
-        anyhow = replace(self._question(self._open), deadline_s=math.inf)
+        anyhow = self._reach.anyhow
         if self._goal.deadline_s is not None:
             fastest = self._choices.best(replace(anyhow, objective=Objective.TIME))
             return self._given_up(fastest or fleets.have)
@@ -453,8 +360,7 @@ class _Decision:
     def _given_up(self, best: Choice | None) -> Steering:
         """Say which limit cannot be kept, with the best that can be had."""
         if best is None:
-            anyhow = replace(self._question(self._open), deadline_s=math.inf, budget_usd=math.inf)
-            cheapest = self._choices.best(anyhow)
+            cheapest = self._choices.best(replace(self._reach.anyhow, budget_usd=math.inf))
             text = "nothing that the limits allow can be had"
             text = text if cheapest is None else self._broken_limit(cheapest)
             return self._told(Move.GIVE_UP, None, text)
