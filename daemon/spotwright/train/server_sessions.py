@@ -3,7 +3,6 @@
 import contextlib
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,14 +10,12 @@ from typing import Any
 
 from spotwright.domain.address import Address
 from spotwright.domain.errors import PeerRefusedError
+from spotwright.train.listener import Listener
 from spotwright.train.publication import Publication
 from spotwright.train.secure import accept, check_reachable, listen, server_context
 from spotwright.train.server_session import Session
 from spotwright.train.updates import Progress, Updates
 from spotwright.train.wire import ConnectionLostError, Wire
-
-_MOST_CONNECTIONS = 1024
-_ACCEPTS_AGAIN_S = 0.1
 
 
 class ServerSessions:
@@ -35,9 +32,9 @@ class ServerSessions:
     ) -> None:
         self.progress, self.updates, self.publication = progress, updates, publication
         self.describe, self.tells_members = describe, tells_members
-        self._listener: socket.socket | None = None
+        self._listener: Listener | None = None
+        self._address: Address | None = None
         self._context: ssl.SSLContext | None = None
-        self._threads: set[threading.Thread] = set()
         self._wires: set[Wire] = set()
         self._by_worker: dict[str, Session] = {}
         self._is_ending = self._is_closed = False
@@ -46,9 +43,8 @@ class ServerSessions:
     @property
     def address(self) -> Address:
         """Where it listens."""
-        assert self._listener is not None, "the server was not started"
-        host, port = self._listener.getsockname()[:2]
-        return Address(host, port)
+        assert self._address is not None, "the server was not started"
+        return self._address
 
     def start(self, address: Address, *, tls_dir: Path | None) -> None:
         """Listen, and let workers in.
@@ -58,8 +54,9 @@ class ServerSessions:
         """
         check_reachable(address, tls_dir)
         self._context = server_context(tls_dir) if tls_dir else None
-        self._listener = listen(address)
-        threading.Thread(target=self._accept, name="accept", daemon=True).start()
+        listening = listen(address)
+        self._address = Address(*listening.getsockname()[:2])
+        self._listener = Listener(listening, self._serve)
 
     def entered(self, session: Session) -> None:
         """Make a session that of its worker; one of the same process before it has ended.
@@ -110,55 +107,31 @@ class ServerSessions:
 
     def close(self) -> None:
         """End every connection and wait for what goes on in them."""
-        self._is_closed = True
         if self._listener is not None:
-            with contextlib.suppress(OSError):
-                self._listener.shutdown(socket.SHUT_RDWR)
             self._listener.close()
         with self.progress.lock:
-            wires, threads = list(self._wires), list(self._threads)
+            self._is_closed = True
+            wires = list(self._wires)
         for wire in wires:
             wire.close()
         self.progress.stop()
-        for thread in threads:
-            thread.join()
-
-    def _accept(self) -> None:
-        assert self._listener is not None
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                if self._is_closed:
-                    return
-                time.sleep(_ACCEPTS_AGAIN_S)  # a peer that hung up, or no file number left
-                continue
-            with self.progress.lock:
-                if len(self._threads) >= _MOST_CONNECTIONS:
-                    connection.close()
-                    continue
-                thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
-                self._threads.add(thread)
-            thread.start()
+        if self._listener is not None:
+            self._listener.join()
 
     def _serve(self, connection: socket.socket) -> None:
         try:
             wire = Wire(accept(connection, self._context))
         except (PeerRefusedError, OSError):
             connection.close()
-            self._forget(None)
             return
-        with self.progress.lock:
-            self._wires.add(wire)
         try:
+            with self.progress.lock:
+                if self._is_closed:
+                    return
+                self._wires.add(wire)
             with contextlib.suppress(ConnectionLostError):
                 Session(wire, self).run()
         finally:
             wire.close()
-            self._forget(wire)
-
-    def _forget(self, wire: Wire | None) -> None:
-        with self.progress.lock:
-            self._threads.discard(threading.current_thread())
-            if wire is not None:
+            with self.progress.lock:
                 self._wires.discard(wire)

@@ -4,10 +4,7 @@ A node that misses an item asks the node that owns it, whose cache is faster tha
 to storage itself where that node is away. Items are owned by their number, modulo the nodes.
 """
 
-import contextlib
 import socket
-import ssl
-import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +12,7 @@ from pathlib import Path
 from spotwright.domain.address import Address
 from spotwright.domain.errors import BadInputError, PeerRefusedError
 from spotwright.train.data.kept_items import KeptItems
+from spotwright.train.listener import Listener
 from spotwright.train.secure import accept, check_reachable, connect, listen, server_context
 from spotwright.train.wire import ConnectionLostError, Frame, FrameKind, Wire
 
@@ -30,30 +28,20 @@ class ItemPeer:
         check_reachable(address, tls_dir)
         self._items = items
         self._context = server_context(tls_dir) if tls_dir else None
-        self._listener = listen(address)
-        host, port = self._listener.getsockname()[:2]
-        self.address = Address(host, port)
         self._wires: set[Wire] = set()
-        threading.Thread(target=self._accept, daemon=True).start()
+        listening = listen(address)
+        self.address = Address(*listening.getsockname()[:2])
+        self._listener = Listener(listening, self._answer)
 
     def close(self) -> None:
         """Answer nobody any more."""
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for wire in list(self._wires):
             wire.close()
 
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):  # closed
-            while True:
-                connection, _ = self._listener.accept()
-                threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
-
     def _answer(self, connection: socket.socket) -> None:
-        context: ssl.SSLContext | None = self._context
         try:
-            wire = Wire(accept(connection, context))
+            wire = Wire(accept(connection, self._context))
         except (PeerRefusedError, OSError):
             connection.close()
             return

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from spotwright.domain.errors import BatchError, OutsideWorldError
 from spotwright.train.layout import bytes_of, dtype_name, dtype_of
+from spotwright.train.listener import Listener
 
 _ALIGNMENT_BYTES = 64
 _NEXT = b"n"
@@ -43,11 +44,13 @@ class BatchPreparer:
         self._changed = threading.Condition()
         self._described: dict[int, str] = {}  # batches that are in their slots
         self._made, self._has_ended = 0, False
-        self._positions: dict[int, int] = {}  # of each worker: the batch that it has or waits for
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(str(path))
-        self._listener.listen()
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._is_closed = False
+        # The batch that each worker has or waits for. By connection: file numbers come again.
+        self._positions: dict[socket.socket, int] = {}
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listening.bind(str(path))
+        listening.listen()
+        self._listener = Listener(listening, self._serve)
 
     @property
     def prepared(self) -> int:
@@ -70,11 +73,16 @@ class BatchPreparer:
             self._changed.wait_for(lambda: not self._positions)
 
     def close(self) -> None:
-        """Let nobody connect any more."""
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
+        """Let nobody connect any more; a worker that waits for a batch is told that it is gone."""
         self._listener.close()
         self._path.unlink(missing_ok=True)
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+            for connection in self._positions:
+                with contextlib.suppress(OSError):  # it has ended already
+                    connection.shutdown(socket.SHUT_RDWR)
+        self._listener.join()
         with contextlib.suppress(BufferError):  # a batch is still looked at in this process
             self._memory.close()
         os.close(self._memory_number)
@@ -106,35 +114,40 @@ class BatchPreparer:
             at = -(-(at + content.nbytes) // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
         return json.dumps(told)
 
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):  # closed
-            while True:
-                connection, _ = self._listener.accept()
-                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
     def _serve(self, connection: socket.socket) -> None:
-        worker = connection.fileno()
         with connection, contextlib.suppress(OSError):
-            size = self._slots * self._slot_bytes
-            socket.send_fds(connection, [size.to_bytes(8, "little")], [self._memory_number])
-            with self._changed:
-                position = self._positions[worker] = self._made
-                self._changed.notify_all()
-            while connection.recv(1) == _NEXT:
-                told = self._wait_for(worker, position)
-                connection.sendall(told.encode() + b"\n")
-                position += 1
-        with self._changed:
-            self._positions.pop(worker, None)
-            self._changed.notify_all()
+            try:
+                self._pass_on(connection)
+            finally:
+                with self._changed:
+                    self._positions.pop(connection, None)
+                    self._changed.notify_all()
 
-    def _wait_for(self, worker: int, number: int) -> str:
-        """Return what a batch is made of, when it is there; of no batch, when all are done."""
+    def _pass_on(self, connection: socket.socket) -> None:
+        """Tell a worker of one batch after the other, until it goes or this is closed."""
+        size = self._slots * self._slot_bytes
+        socket.send_fds(connection, [size.to_bytes(8, "little")], [self._memory_number])
+        with self._changed:
+            position = self._positions[connection] = self._made
+            self._changed.notify_all()
+        while connection.recv(1) == _NEXT:
+            told = self._wait_for(connection, position)
+            if told is None:
+                return
+            connection.sendall(told.encode() + b"\n")
+            position += 1
+
+    def _wait_for(self, worker: socket.socket, number: int) -> str | None:
+        """Return what a batch is made of; `null`: all are done; None: this is closed."""
         with self._changed:
             self._positions[worker] = number
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._made > number or self._has_ended)
-            return self._described.get(number, "null")
+            self._changed.wait_for(
+                lambda: self._made > number or self._has_ended or self._is_closed
+            )
+            if number in self._described:
+                return self._described[number]
+            return "null" if self._has_ended else None
 
 
 def shared_batches(path: Path) -> Iterator[tuple[Tensor, ...]]:
