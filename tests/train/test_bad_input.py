@@ -159,6 +159,15 @@ def test_a_server_that_stays_away_is_named() -> None:
         worker.join()
 
 
+def test_what_listens_and_never_answers_is_no_server() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        worker = Worker(build_model(), [address], patience_s=0.3)
+
+        with pytest.raises(ServerLostError, match=f"parameter server {address} is away for 0.3 s"):
+            worker.join()
+
+
 def test_servers_of_other_jobs_are_not_mixed() -> None:
     with small_job(count=2) as two:
         half = Worker(build_model(), two.addresses[:1])

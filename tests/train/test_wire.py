@@ -3,6 +3,7 @@
 import socket
 import struct
 import threading
+import tracemalloc
 from collections.abc import Iterator
 
 import pytest
@@ -119,6 +120,45 @@ def test_what_anybody_may_send_is_refused_or_ends(garbage: bytes) -> None:
             ours.sendall(garbage)
         with pytest.raises((PeerRefusedError, ConnectionLostError)):
             Wire(theirs).receive_head()
+
+
+def test_a_peer_that_sends_byte_by_byte_gains_no_time_by_it(
+    pair: tuple[socket.socket, Wire],
+) -> None:
+    ours, wire = pair
+    is_heard = threading.Event()
+
+    def drip() -> None:
+        while not is_heard.wait(0.01):
+            ours.sendall(b"S")
+
+    dripping = threading.Thread(target=drip)
+    wire.set_deadline(0.2)
+    dripping.start()
+    try:
+        with pytest.raises(ConnectionLostError, match=r"took too long|timed out"):
+            wire.receive_head()
+    finally:
+        is_heard.set()
+        dripping.join()
+
+
+def test_the_size_that_a_note_announces_makes_no_room_for_it(
+    pair: tuple[socket.socket, Wire],
+) -> None:
+    ours, wire = pair
+    announced = 2**30
+    ours.sendall(_header(note_bytes=announced) + bytes(1000))
+    ours.shutdown(socket.SHUT_WR)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ConnectionLostError, match="ended the connection"):
+            wire.receive_head(note_max_bytes=announced)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most < 1_000_000
 
 
 @pytest.mark.parametrize("kept", [0, 10, 51, 60])

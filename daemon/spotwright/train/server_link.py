@@ -21,6 +21,7 @@ from spotwright.train.wire import ConnectionLostError, Flag, Frame, FrameKind, W
 
 _T = TypeVar("_T")
 _CONNECT_S = 10.0
+_WELCOME_S = 30.0  # that a server has to answer in; what is none may never do so
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 
 
@@ -46,7 +47,7 @@ class ServerLink:
         self.address, self._settings, self._memory = address, settings, memory
         self._wire: Wire | None = None
         self._opened = self._has_joined = self._is_ended = False
-        self.index, self.count, self.strategy = -1, -1, ""
+        self.index, self.count = -1, -1
         self.version, self.sequence = 0, 0
         self.reconnects = 0
         self.shard = Shard(start=0, stop=0, frozen_start=0, frozen_stop=0)
@@ -155,7 +156,9 @@ class ServerLink:
             "manifest": self._memory.layout.manifest(),
         }
         wire.send(Frame(kind=FrameKind.HELLO, note=note))
+        wire.set_deadline(min(_WELCOME_S, settings.patience_s))
         welcome = self._head(FrameKind.WELCOME)
+        wire.set_timeout(None)
         self._learn(welcome.note)
         wire.receive_body(welcome, self._memory.parameters(self.shard, with_frozen=True))
         if self._opened:
@@ -208,4 +211,3 @@ class ServerLink:
                 f"{index} of {count}; start it as before"
             )
         self.shard, self.index, self.count = Shard(**figures), index, count
-        self.strategy = str(told.get("strategy"))

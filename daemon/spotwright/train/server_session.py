@@ -19,7 +19,7 @@ from spotwright.train.served_shard import PushBuffer
 from spotwright.train.updates import Outcome, Progress, Push, Updates
 from spotwright.train.wire import HELLO_MAX_BYTES, ConnectionLostError, Flag, Frame, FrameKind, Wire
 
-_HELLO_S = 10.0
+_HELLO_S = 10.0  # for all of it
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 
 
@@ -63,17 +63,17 @@ class Session:
             ConnectionLostError: it went without a word.
         """
         try:
-            self.wire.set_timeout(_HELLO_S)
+            self.wire.set_deadline(_HELLO_S)
             first = self.wire.receive_head(note_max_bytes=HELLO_MAX_BYTES)
             if first.kind is FrameKind.STATUS:
                 self.wire.send(Frame(kind=FrameKind.STATUS, note=self._status()))
                 return
             self._greet(first)
-            self.wire.set_timeout(None)
         except SpotwrightError as error:
             self._refuse(error)
             return
         try:
+            self.wire.set_timeout(None)
             self._welcome()
             while self._answer(self.wire.receive_head()):
                 pass

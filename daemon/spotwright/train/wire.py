@@ -13,6 +13,7 @@ import socket
 import ssl
 import struct
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ MAGIC = b"SPWT"
 NOTE_MAX_BYTES = 64 * 1024
 HELLO_MAX_BYTES = 16 * 1024 * 1024  # names and shapes of a model's tensors
 _HEADER = struct.Struct("!4sHBBQQIIdIQ")
+_NOTE_AT_ONCE_BYTES = 64 * 1024  # what a note's size alone makes room for
 _SEND_AT_ONCE = 512  # buffers of one sendmsg; the kernel takes 1024
 
 
@@ -85,6 +87,7 @@ class Wire:
         self._socket = connection
         self._header = bytearray(_HEADER.size)
         self._is_closed = False
+        self._ends_s: float | None = None  # of a wait that several calls share
         # One call for all of a body, and one for several buffers; TLS has neither.
         self._is_plain = type(connection) is socket.socket
         self._receive_flags = socket.MSG_WAITALL if self._is_plain else 0
@@ -153,13 +156,21 @@ class Wire:
 
     def set_timeout(self, seconds: float | None) -> None:
         """Wait no longer than this in each call; None: as long as the peer is there."""
-        self._socket.settimeout(seconds)
+        self._ends_s = None
+        self._set_timeout(seconds)
+
+    def set_deadline(self, seconds: float) -> None:
+        """Receive for no longer than this in all, however often a few bytes arrive."""
+        self._ends_s = time.monotonic() + seconds
 
     def _note(self, size: int) -> Mapping[str, Any]:
         if not size:
             return {}
-        text = bytearray(size)
-        self._fill(memoryview(text))
+        text = bytearray()
+        while len(text) < size:
+            part = bytearray(min(_NOTE_AT_ONCE_BYTES, size - len(text)))
+            self._fill(memoryview(part))
+            text += part
         try:
             note = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -168,8 +179,22 @@ class Wire:
             raise PeerRefusedError("a note that is no JSON object")
         return note
 
+    def _wait_until(self, end_s: float) -> None:
+        left_s = end_s - time.monotonic()
+        if left_s <= 0:
+            raise ConnectionLostError("the peer took too long to say what it had begun to")
+        self._set_timeout(left_s)
+
+    def _set_timeout(self, seconds: float | None) -> None:
+        try:
+            self._socket.settimeout(seconds)
+        except OSError as error:
+            raise ConnectionLostError(f"the connection was ended: {error}") from error
+
     def _fill(self, memory: memoryview) -> None:
         while memory.nbytes:
+            if self._ends_s is not None:
+                self._wait_until(self._ends_s)
             try:
                 count = self._socket.recv_into(memory, 0, self._receive_flags)
             except OSError as error:
