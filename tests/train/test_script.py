@@ -1,11 +1,12 @@
 """What a script says is trained, and the batches of a worker."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
-from torch.utils.data import TensorDataset
+from torch.utils.data import Dataset, TensorDataset
 
 from spotwright.domain.errors import BadInputError, BatchError
 from spotwright.train.script import batches, load_task, sample_count
@@ -54,6 +55,37 @@ def test_each_worker_sees_all_of_a_dataset_in_an_order_of_its_own_each_time() ->
     assert all(sorted(order) == list(range(10)) for order in orders)
     assert len({tuple(order) for order in orders}) == 3
     assert epoch(batches(data, worker="a", batch=3)) == orders[0]
+
+
+class Read(Dataset[tuple[Tensor, Tensor]]):
+    """Twelve samples, and which were read."""
+
+    def __init__(self) -> None:
+        self.read: list[int] = []
+
+    def __len__(self) -> int:
+        return 12
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
+        self.read.append(index)
+        return torch.tensor(float(index)), torch.tensor(index)
+
+
+def _functional(worker: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+    return ((torch.full((size,), float(i)), torch.full((size,), i)) for i in range(4))
+
+
+@pytest.mark.parametrize("start", [0, 1, 3, 4, 11])
+@pytest.mark.parametrize("make", [Read, lambda: _functional, lambda: list(_functional("w", 3))])
+def test_who_begins_later_sees_what_would_have_come_then(
+    make: Callable[[], object], start: int
+) -> None:
+    whole, later = batches(make(), worker="w", batch=3), make()
+    expected = [next(whole)[1].tolist() for _ in range(start + 6)][start:]
+    begun = batches(later, worker="w", batch=3, start=start)
+
+    assert [next(begun)[1].tolist() for _ in range(6)] == expected
+    assert not isinstance(later, Read) or len(later.read) == 18  # none of those before
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import importlib.util
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,22 +64,25 @@ def load_task(script: str) -> Task:
     return task
 
 
-def batches(data: Any, *, worker: str, batch: int) -> Iterator[tuple[Any, Any]]:
+def batches(data: Any, *, worker: str, batch: int, start: int = 0) -> Iterator[tuple[Any, Any]]:
     """Yield batches for as long as a worker trains.
+
+    Args:
+        data: of a task.
+        worker: whose order it is.
+        batch: samples of each.
+        start: how many to leave out, trained on before; of a dataset they are not even read.
 
     Raises:
         BatchError: data is empty, or its items are no pairs of inputs and targets.
     """
     if batch < 1:
         raise BatchError(f"worker {worker}: a batch of {batch} samples; --batch counts from 1")
-    dice = torch.Generator().manual_seed(zlib.crc32(worker.encode()))  # an order of its own
-    while True:
-        count = 0
-        for item in _one_pass(data, dice, worker=worker, batch=batch):
-            count += 1
-            yield _pair(item, worker)
-        if not count:
-            raise BatchError(f"worker {worker}: the data has no batch at all")
+    if _is_drawn(data):
+        yield from _pairs(_drawn_passes(data, worker, batch=batch, start=start), worker)
+    else:
+        passes = (_one_pass(data, worker=worker, batch=batch) for _ in count())
+        yield from islice(_pairs(passes, worker), start, None)
 
 
 def sample_count(inputs: Any) -> int:
@@ -92,13 +96,26 @@ def sample_count(inputs: Any) -> int:
     return len(inputs)
 
 
-def _one_pass(data: Any, dice: torch.Generator, *, worker: str, batch: int) -> Iterable[Any]:
+def _is_drawn(data: Any) -> bool:
+    return isinstance(data, Dataset) and hasattr(data, "__len__")
+
+
+def _drawn_passes(dataset: Any, worker: str, *, batch: int, start: int) -> Iterator[Iterable[Any]]:
+    """Yield passes over a dataset, each in an order of its own; none has been read yet."""
+    dice = torch.Generator().manual_seed(zlib.crc32(worker.encode()))
+    of_loader = torch.Generator()  # it draws for its processes, and not from what others draw from
+    passed, first = divmod(start, max(1, -(-len(dataset) // batch)))
+    for number in count():
+        order = torch.randperm(len(dataset), generator=dice).tolist()
+        if number >= passed:
+            drawn = [order[i : i + batch] for i in range(first * batch, len(order), batch)]
+            first = 0
+            yield DataLoader(dataset, batch_sampler=drawn, generator=of_loader)
+
+
+def _one_pass(data: Any, *, worker: str, batch: int) -> Iterable[Any]:
     if isinstance(data, DataLoader):
         return data
-    if isinstance(data, Dataset) and hasattr(data, "__len__"):
-        if not len(data):
-            return ()
-        return DataLoader(data, batch, shuffle=True, generator=dice)
     if callable(data):
         made: Iterable[Any] = data(worker, batch)
         return made
@@ -108,6 +125,16 @@ def _one_pass(data: Any, dice: torch.Generator, *, worker: str, batch: int) -> I
         f"data is a {type(data).__name__}; return a dataset, a function of (worker, batch), or an "
         "iterable of batches"
     )
+
+
+def _pairs(passes: Iterable[Iterable[Any]], worker: str) -> Iterator[tuple[Any, Any]]:
+    for one_pass in passes:
+        seen = 0
+        for item in one_pass:
+            seen += 1
+            yield _pair(item, worker)
+        if not seen:
+            raise BatchError(f"worker {worker}: the data has no batch at all")
 
 
 def _pair(item: Any, worker: str) -> tuple[Any, Any]:

@@ -53,6 +53,7 @@ class TrainingLoop:
             stops: asked after each step.
         """
         self._task, self._worker, self._reporter, self._stops = task, worker, reporter, stops
+        self._batch = batch
         self._batches = batches(task.data, worker=worker.name, batch=batch)
         self._device = next(task.model.parameters()).device
         self._applied = self._samples = self._staleness = self._steps = 0
@@ -78,9 +79,10 @@ class TrainingLoop:
         return self.result(ended)
 
     def skip(self, count: int) -> None:
-        """Leave out the next batches: they were trained on before."""
-        for _ in range(count):
-            next(self._batches)
+        """Begin behind so many batches: they were trained on before."""
+        self._batches = batches(
+            self._task.data, worker=self._worker.name, batch=self._batch, start=count
+        )
 
     def step(self) -> None:
         """Make one step."""
