@@ -25,7 +25,7 @@ UNSOLVED = EXAMPLES / "wide-resnet-asp.yaml", "--deadline", "15m"  # neither is 
 KEYS = {
     "status", "objective", "job", "strategy", "cost_usd", "low_cost_usd", "high_cost_usd",
     "lower_bound_usd", "lower_bound_s", "gap_fraction", "duration_s", "low_duration_s",
-    "high_duration_s", "duration_p95_s", "steps_to_goal", "deadline_probability",
+    "high_duration_s", "duration_p95_s", "steps_to_goal", "weighted_batch", "deadline_probability",
     "overall_deadline_probability", "uninterrupted_probability", "fleet", "changes",
     "bottleneck", "why", "savings", "alternatives", "frontier", "notes", "solve_s", "catalog_time",
 }  # fmt: skip

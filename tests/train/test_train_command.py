@@ -16,6 +16,7 @@ PLAN = {
     "status": "optimal",
     "strategy": "bsp-ps",
     "steps_to_goal": 12.2,
+    "weighted_batch": 48.0,
     "fleet": [
         {"role": "worker", "node_count": 1},
         {"role": "worker", "node_count": 1},
@@ -47,6 +48,7 @@ def test_a_plan_is_rehearsed_with_its_roles_and_steps(tmp_path: Path) -> None:
     assert done["strategy"] == "bsp-ps"
     assert [server["version"] for server in done["servers"]] == [12, 12]
     assert [(w["worker"], w["applied"]) for w in done["workers"]] == [("w0", 12), ("w1", 12)]
+    assert [w["samples"] for w in done["workers"]] == [12 * 24, 12 * 24]  # of 48 in a round
     assert sorted(path.name for path in tmp_path.glob("*.ckpt")) == [
         "shard-0-of-2.ckpt",
         "shard-1-of-2.ckpt",

@@ -37,6 +37,7 @@ def plan_json(plan: Plan, *, job_name: str) -> dict[str, Any]:
         "high_duration_s": p.duration_s.high,
         "duration_p95_s": p.duration_p95_s,
         "steps_to_goal": p.steps_to_goal,
+        "weighted_batch": p.weighted_batch,
         "deadline_probability": plan.deadline_probability,
         "overall_deadline_probability": p.overall_deadline_probability,
         "uninterrupted_probability": p.uninterrupted_probability,

@@ -124,6 +124,7 @@ PLAN: Schema = _object(
         "high_duration_s": _figure("upper end of its 90 % interval"),
         "duration_p95_s": _figure("95 of 100 runs end within"),
         "steps_to_goal": _figure("updates of the model"),
+        "weighted_batch": _figure("samples of an update, on average"),
         "deadline_probability": _chance("simulated interruptions; null without a deadline"),
         "overall_deadline_probability": _chance("the same with the model's own error"),
         "uninterrupted_probability": _chance("that no spot node is taken away"),

@@ -48,6 +48,10 @@ _Servers = Annotated[
         show_default="as planned, else 1",
     ),
 ]
+_Batch = Annotated[
+    int | None,
+    typer.Option(help="Samples of a step of each worker.", show_default="as planned, else 32"),
+]
 _Checkpoint = Annotated[
     str | None, typer.Option(metavar="PATH|s3://BUCKET/KEY", help="Save there, and go on from it.")
 ]
@@ -76,7 +80,7 @@ def train(
     workers: _Count = None,
     servers: _Servers = None,
     steps: _Steps = None,
-    batch: Annotated[int, typer.Option(help="Samples of a step of each worker.")] = 32,
+    batch: _Batch = None,
     checkpoint: _Checkpoint = None,
     every: Annotated[int, typer.Option(min=1, help="Updates that a crash may lose.")] = 100,
     index: Annotated[int, typer.Option(min=0, help="Which server, for --role ps.")] = 0,

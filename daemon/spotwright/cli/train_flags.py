@@ -28,7 +28,7 @@ class TrainFlags:
     workers: int | None
     servers: str | None
     steps: int | None
-    batch: int
+    batch: int | None
     checkpoint: str | None
     every: int
     index: int
@@ -44,7 +44,7 @@ class TrainFlags:
     def __post_init__(self) -> None:
         if self.plan is not None and self.job is not None:
             raise BadInputError("--plan has a plan and --job asks for one: give one of them")
-        if self.batch < 1:
+        if self.batch is not None and self.batch < 1:
             raise BadInputError(f"a batch of {self.batch} samples; --batch counts from 1")
         if self.role is Role.PS and self.listen is None:
             raise BadInputError("--role ps needs --listen HOST:PORT, where workers reach it")

@@ -19,30 +19,40 @@ from spotwright.train.roles import (
 )
 from spotwright.train.training_loop import WorkerResult
 
+_USUAL_BATCH = 32
 _HERE = Address("127.0.0.1", 0)
 
 
 def train_roles(flags: TrainFlags) -> None:
     """Run what was asked for, and tell what came of it."""
+    plan = role_plan(flags)
     if flags.role is Role.WORKER:
-        _tell_worker(run_worker(_worker(flags, flags.name), tell=note), flags)
+        worker = _worker(flags, flags.name, batch=_batch(flags, plan))
+        _tell_worker(run_worker(worker, tell=note), flags)
     elif flags.role is Role.PS:
-        role = _server(flags, role_plan(flags), index=flags.index)
+        role = _server(flags, plan, index=flags.index)
         _tell_server(run_server(role, tell=note, listens=_listening), flags)
     else:
-        _rehearse(flags)
+        _rehearse(flags, plan)
 
 
-def _rehearse(flags: TrainFlags) -> None:
-    plan = role_plan(flags)
+def _batch(flags: TrainFlags, plan: RolePlan) -> int:
+    return flags.batch or plan.batch or _USUAL_BATCH
+
+
+def _rehearse(flags: TrainFlags, plan: RolePlan) -> None:
     flags = replace(flags, threads=flags.threads or _threads_of_each(plan))
+    batch = _batch(flags, plan)
     note(
         f"{plan.servers} parameter servers and {plan.workers} workers, {plan.strategy}, "
+        f"batches of {batch}, "
         f"{'for ever' if plan.steps is None else f'{plan.steps} steps'}, all on this machine, "
         f"PyTorch's threads of each: {flags.threads}"
     )
     servers = [_server(flags, plan, index=index) for index in range(plan.servers)]
-    workers = [_worker(flags, f"w{index}", rank=index) for index in range(plan.workers)]
+    workers = [
+        _worker(flags, f"w{index}", batch=batch, rank=index) for index in range(plan.workers)
+    ]
     done = rehearse(servers, workers, tell=note)
     if flags.as_json:
         print_json(
@@ -85,12 +95,14 @@ def _server(flags: TrainFlags, plan: RolePlan, *, index: int) -> ServerRole:
     )
 
 
-def _worker(flags: TrainFlags, name: str | None, *, rank: int | None = None) -> WorkerRole:
+def _worker(
+    flags: TrainFlags, name: str | None, *, batch: int, rank: int | None = None
+) -> WorkerRole:
     return WorkerRole(
         script=flags.script,
         servers=flags.server_addresses or (),
         name=name,
-        batch=flags.batch,
+        batch=batch,
         tls_dir=flags.tls_dir,
         rank=rank,
         threads=flags.threads,

@@ -30,6 +30,7 @@ class RolePlan:
     workers: int
     servers: int
     steps: int | None
+    batch: int | None  # samples of a step of each worker, on average
 
 
 def role_plan(flags: TrainFlags) -> RolePlan:
@@ -50,6 +51,7 @@ def role_plan(flags: TrainFlags) -> RolePlan:
         workers=flags.workers or (planned.workers if planned else 1),
         servers=flags.server_count or (planned.servers if planned else 1),
         steps=flags.steps or (planned.steps if planned else None),
+        batch=planned.batch if planned else None,
     )
 
 
@@ -64,7 +66,12 @@ def _read(path: Path) -> RolePlan:
         document: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if document["status"] == "infeasible":
             raise BadInputError(f"--plan: {path} says that no fleet meets the goal")
-        return _roles(document["strategy"], document["fleet"], steps=document["steps_to_goal"])
+        return _roles(
+            document["strategy"],
+            document["fleet"],
+            steps=document["steps_to_goal"],
+            update_batch=document.get("weighted_batch"),
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInputError(
             f"--plan: {path} is not what `spotwright plan --json` prints: {error!r}"
@@ -79,16 +86,30 @@ def _plan_anew(flags: TrainFlags) -> RolePlan:
     if isinstance(answer, NoFleet):
         raise answer.error
     found = answer.plan.prediction
-    return _roles(found.strategy, fleet_json(found.fleet), steps=found.steps_to_goal)
+    return _roles(
+        found.strategy,
+        fleet_json(found.fleet),
+        steps=found.steps_to_goal,
+        update_batch=found.weighted_batch,
+    )
 
 
-def _roles(strategy: str, fleet: Iterable[Mapping[str, Any]], *, steps: float | None) -> RolePlan:
+def _roles(
+    strategy: str,
+    fleet: Iterable[Mapping[str, Any]],
+    *,
+    steps: float | None,
+    update_batch: float | None,
+) -> RolePlan:
     counts = {Role.WORKER: 0, Role.PS: 0}
     for row in fleet:
         counts[Role(row["role"])] += int(row["node_count"])
+    workers = max(1, counts[Role.WORKER])
+    in_an_update = 1 if strategy == Strategy.ASP_PS else workers
     return RolePlan(
         strategy=Strategy(strategy),
-        workers=max(1, counts[Role.WORKER]),
+        workers=workers,
         servers=max(1, counts[Role.PS]),
         steps=None if steps is None else max(1, round(steps)),
+        batch=None if update_batch is None else max(1, round(update_batch / in_an_update)),
     )
