@@ -3,7 +3,6 @@
 import math
 import socket
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -20,7 +19,7 @@ from spotwright.domain.errors import (
 )
 from spotwright.domain.workload import Strategy
 from spotwright.train import ParameterServer, ServerSettings, Worker
-from spotwright.train.host_memory import check_fits, free_of_group
+from spotwright.train.host_memory import check_fits
 from spotwright.train.layout import Layout, Shard
 from spotwright.train.model_memory import ModelMemory
 from spotwright.train.wire import Frame, FrameKind, Wire
@@ -184,14 +183,6 @@ def test_a_shard_that_no_host_has_memory_for_is_refused_with_the_figures() -> No
 
     with pytest.raises(HostMemoryError, match=r"8 workers needs 24117248\.00 GiB, and this"):
         check_fits(shard, optimizer, workers=8)
-
-
-def test_files_that_the_kernel_would_drop_leave_a_group_its_memory(tmp_path: Path) -> None:
-    (tmp_path / "memory.max").write_text("1000\n")
-    (tmp_path / "memory.current").write_text("900\n")
-    (tmp_path / "memory.stat").write_text("anon 200\ninactive_file 600\nactive_file 100\n")
-
-    assert free_of_group(tmp_path) == 700
 
 
 @pytest.mark.parametrize(

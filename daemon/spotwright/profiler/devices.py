@@ -4,18 +4,17 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from spotwright.domain.errors import BadInputError, MemoryDoesNotFitError, OutsideWorldError
+from spotwright.profiler.free_memory import free_memory_bytes
 
 _CPU_ALLOCATION = re.compile(r"you tried to allocate (\d+) bytes")
 _CUDA_ALLOCATION = re.compile(r"Tried to allocate ([\d.]+) (MiB|GiB)")
 _GIB = 2**30
-_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,8 @@ class Device:
         """Return the memory that can still be taken."""
         if self.is_gpu:
             return float(torch.cuda.mem_get_info(self.torch)[0])
-        return _free_host_bytes()
+        free = free_memory_bytes()
+        return float("inf") if free is None else float(free)
 
     def held_bytes(self) -> float:
         """Return what tensors hold now; of a host it is not known, and counts as nothing."""
@@ -129,14 +129,3 @@ def _asked_bytes(error: Exception) -> float | None:
     if found := _CUDA_ALLOCATION.search(str(error)):
         return float(found[1]) * (_GIB if found[2] == "GiB" else 2**20)
     return 0.0 if isinstance(error, MemoryError | torch.OutOfMemoryError) else None
-
-
-def _free_host_bytes() -> float:
-    """Return what the kernel would give out without swapping, and the limit of a container."""
-    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    kib = next(float(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
-    try:
-        limit = _CGROUP_LIMIT.read_text(encoding="ascii").strip()
-    except OSError:
-        limit = "max"
-    return min(kib * 1024, float("inf") if limit == "max" else float(limit))
