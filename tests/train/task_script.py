@@ -40,8 +40,16 @@ def build_all_killed() -> Task:
     return build()._replace(data=all_killed)
 
 
+def build_too_large() -> Task:
+    return build()._replace(loss=too_large)
+
+
 def no_task() -> int:
     return 3
+
+
+def too_large(outputs: Tensor, targets: Tensor) -> Tensor:
+    return outputs.sum() * torch.ones(10**7, 10**7).mean()
 
 
 def plain(worker: str, size: int) -> _Batches:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, TensorDataset
 
-from spotwright.domain.errors import BadInputError, BatchError
+from spotwright.domain.errors import BadInputError, BatchError, SpotwrightError
 from spotwright.train.script import batches, load_task, sample_count
 from tests.train.role_process import ROOT, SCRIPT
 
@@ -20,12 +20,29 @@ from tests.train.role_process import ROOT, SCRIPT
         ("no_such.module:build", "there is no module no_such.module"),
         (f"{SCRIPT}:nothing", "has no function nothing"),
         (f"{SCRIPT}:no_task", "returned int, not four values"),
-        ("math:sqrt", "math"),
+        ("math:sqrt", r"sqrt\(\) of math failed: TypeError"),
     ],
 )
 def test_what_is_no_task_is_refused(script: str, told: str) -> None:
-    with pytest.raises((BadInputError, TypeError), match=told):
+    with pytest.raises(BadInputError, match=told):
         load_task(script)
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("raise KeyError('weights')", "build() of {path} failed: KeyError: 'weights' (task.py:3)"),
+        ("torch.nn.Linear(10**7, 10**7)", "the model does not fit: 372529.0 GiB more were asked"),
+    ],
+)
+def test_a_build_that_fails_is_told_in_a_line(tmp_path: Path, lines: str, told: str) -> None:
+    path = tmp_path / "task.py"
+    path.write_text(f"import torch\ndef build():\n    {lines}\n")
+
+    with pytest.raises(SpotwrightError) as raised:
+        load_task(str(path))
+
+    assert told.format(path=path) in str(raised.value)
 
 
 def test_a_file_is_a_script_with_what_stands_beside_it(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def test_a_plan_is_rehearsed_with_its_roles_and_steps(tmp_path: Path) -> None:
     [
         ("build_spoiled", "loss is nan on worker w1 at step 5"),
         ("build_empty", "worker w0: an empty batch at step 2"),
+        ("build_too_large", "a batch of 32 needs 372529.0 GiB on the CPU here"),
     ],
 )
 def test_a_worker_that_cannot_go_on_ends_all_and_is_named(build: str, told: str) -> None:

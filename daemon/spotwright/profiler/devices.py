@@ -112,7 +112,7 @@ def telling_out_of_memory(device: Device, *, batch: int | None = None) -> Iterat
         if batch is None:
             raise OutsideWorldError(
                 f"the model does not fit: {asked / _GIB:.1f} GiB more were asked for on the "
-                f"{device.name}, which has {available / _GIB:.1f} GiB; profile on a larger machine"
+                f"{device.name}, which has {available / _GIB:.1f} GiB; take a larger one"
             ) from error
         raise MemoryDoesNotFitError(
             device=f"the {device.name} here",

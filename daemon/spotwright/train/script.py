@@ -23,6 +23,8 @@ from torch import Tensor, nn, optim
 from torch.utils.data import DataLoader, Dataset
 
 from spotwright.domain.errors import BadInputError, BatchError
+from spotwright.profiler.devices import HOST, telling_out_of_memory
+from spotwright.profiler.find import telling_failures
 
 _BUILD = "build"
 
@@ -40,7 +42,9 @@ def load_task(script: str) -> Task:
     """Build what FILE.py, FILE.py:FUNCTION or MODULE:FUNCTION describes.
 
     Raises:
-        BadInputError: there is no such file, module or function, or it returns something else.
+        BadInputError: there is no such file, module or function, it fails, or returns something
+            else.
+        OutsideWorldError: this host has no memory for the model.
     """
     where, _, function = script.rpartition(":") if ":" in script else (script, "", _BUILD)
     build = getattr(_module(where), function, None)
@@ -49,7 +53,8 @@ def load_task(script: str) -> Task:
             f"{where} has no function {function}; define `def {function}():` that returns a model, "
             "an optimizer, a loss function and data"
         )
-    made = build()
+    with telling_failures(f"{function}() of {where}"), telling_out_of_memory(HOST):
+        made = build()
     if not isinstance(made, tuple) or len(made) != len(Task._fields):
         raise BadInputError(
             f"{function} of {where} returned {type(made).__name__}, not four values: a model, an "
@@ -164,5 +169,6 @@ def _module(where: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(path.stem, module)
     sys.path.insert(0, str(path.parent.resolve()))  # what stands beside the script can be imported
-    spec.loader.exec_module(module)
+    with telling_failures(where):
+        spec.loader.exec_module(module)
     return module

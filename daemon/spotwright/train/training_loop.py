@@ -9,7 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spotwright.domain.errors import BatchError, LossNotFiniteError, TrainingError
+from spotwright.domain.errors import (
+    BatchError,
+    LossNotFiniteError,
+    MemoryDoesNotFitError,
+    TrainingError,
+)
+from spotwright.profiler.devices import Device, telling_out_of_memory
 from spotwright.train.script import Task, batches, sample_count
 from spotwright.train.worker import Worker
 from spotwright_agent.training import StepReporter
@@ -129,15 +135,13 @@ class TrainingLoop:
         """Return the loss of a batch, its gradient added to the model's."""
         inputs, targets = moved(inputs, self._device), moved(targets, self._device)
         try:
-            loss = self._task.loss(self._task.model(inputs), targets)
-            value = float(loss.detach())
-            if math.isfinite(value):
-                loss.backward()  # type: ignore[no-untyped-call]
-        except torch.cuda.OutOfMemoryError as error:
-            raise TrainingError(
-                f"worker {self._worker.name}: a batch of {sample_count(inputs)} does not fit into "
-                f"the GPU's memory; lower --batch ({error})"
-            ) from error
+            with telling_out_of_memory(Device(self._device), batch=sample_count(inputs)):
+                loss = self._task.loss(self._task.model(inputs), targets)
+                value = float(loss.detach())
+                if math.isfinite(value):
+                    loss.backward()  # type: ignore[no-untyped-call]
+        except MemoryDoesNotFitError as error:
+            raise TrainingError(f"worker {self._worker.name}: {error}") from error
         if not math.isfinite(value):
             step = self._worker.sequence + 1
             raise LossNotFiniteError(value, worker=self._worker.name, step=step)
