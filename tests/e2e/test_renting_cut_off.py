@@ -11,7 +11,7 @@ import pytest
 from tests.cli.command import SPOTWRIGHT
 from tests.cut_line import line_to
 from tests.e2e.renting import FLEET, job, spotwright
-from tests.moto_server import REGION, MotoServer, moto
+from tests.moto_server import REGION, MotoServer, moto, moto_server
 from tests.terraform.fleets import left_behind
 from tests.terraform_tool import require_aws_provider
 
@@ -115,3 +115,38 @@ def test_a_destroy_gives_up_servers_that_a_ctrl_c_left(moto: MotoServer, tmp_pat
     assert moto.instances("text-cnn-bsp", "us-east-2") == []
     assert groups(moto, "us-east-2") == []
     assert not (folder / ".spotwright" / "cut-off").exists()
+
+
+def test_an_aws_that_is_killed_in_the_middle_is_rented_from_once_it_is_back(
+    job: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "fleet"
+    with moto_server() as aws:
+        with subprocess.Popen(
+            [SPOTWRIGHT, "apply", job, "--dir", folder, "--auto-approve"],
+            env=aws.environment() | {"AWS_MAX_ATTEMPTS": "1"},
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            assert process.stderr is not None
+            said = []
+            for line in process.stderr:
+                said.append(line)
+                if "aws_security_group.this: Creation complete" in line:
+                    aws.kill()
+        assert process.returncode == 1
+        assert "AWS cannot be reached at" in "".join(said[-2:])
+        assert "run the command again to go on from there" in said[-1]
+
+        aws.start()  # it has forgotten what the state says is there
+        done = spotwright(
+            "apply", job, "--dir", folder, "--auto-approve", environment=aws.environment()
+        )
+        assert done.returncode == 0, done.stderr
+        assert "removed by somebody else: module.fleet.aws_security_group.this" in done.stdout
+        [group] = groups(aws)
+        assert len(aws.instances(FLEET)) == group["DesiredCapacity"] > 0
+        gone = spotwright(
+            "destroy", "--dir", folder, "--auto-approve", environment=aws.environment()
+        )
+        assert gone.returncode == 0, gone.stderr
+        assert set(left_behind(aws).values()) == {0}

@@ -22,7 +22,7 @@ from spotwright.cli.fleet_text import rented_text
 from spotwright.cli.planning import infeasible_answer_json, tell_early_end
 from spotwright.cli.rented import open_rented
 from spotwright.cli.terminal import note, print_json
-from spotwright.cli.terraform_run import open_terraform
+from spotwright.cli.terraform_run import open_terraform, telling_what_stays
 from spotwright.domain.errors import BadInputError, OutsideWorldError
 from spotwright.domain.hardware import Cloud
 from spotwright.domain.questions import JobDocument, NoFleet, PlannedFleet
@@ -84,7 +84,8 @@ def apply_job(planner: Planner, job: JobDocument, asked: AskedApply) -> None:
         if planned.changes and not asked.auto_approve:
             note(f"`{terraform.show_command(work.plan_file)}` tells every attribute")
             ask_approval("Rent this?")
-        apply_planned(terraform, folder, work, is_changed=planned.is_changed)
+        with telling_what_stays():
+            apply_planned(terraform, folder, work, is_changed=planned.is_changed)
     if asked.as_json:
         print_json(renting_json(renting))
     elif planned.changes:

@@ -11,7 +11,7 @@ from spotwright.cli.approval import ask_approval
 from spotwright.cli.rented import open_rented
 from spotwright.cli.sources import open_catalog
 from spotwright.cli.terminal import note, print_json
-from spotwright.cli.terraform_run import open_terraform
+from spotwright.cli.terraform_run import open_terraform, telling_what_stays
 from spotwright.domain.errors import BadInputError, OutsideWorldError
 from spotwright.domain.hardware import Cloud
 from spotwright.domain.rental import WantedFleet
@@ -52,7 +52,8 @@ def destroy_fleet(
             print_renting(renting)
         if not auto_approve:
             ask_approval("Give this up?")
-        terraform.apply(work.plan_file)
+        with telling_what_stays():
+            terraform.apply(work.plan_file)
         recovery.check_all_is_given_up(before)
         folder.settle()
         folder.variables_file.unlink(missing_ok=True)

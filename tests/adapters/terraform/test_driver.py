@@ -266,9 +266,26 @@ def test_init_is_passed_over_until_the_configuration_changes(tmp_path: Path) -> 
     assert (bool(first), bool(second), bool(third)) == (True, False, True)
 
 
-def test_a_state_that_is_no_json_does_not_stop_the_driver_from_saying_so(tmp_path: Path) -> None:
-    folder = root(tmp_path)
-    (folder / "terraform.tfstate").write_text("{", encoding="utf-8")
+def test_a_damaged_state_is_told_by_every_command_with_the_way_out(tmp_path: Path) -> None:
+    terraform = terraform_in(root(tmp_path))
+    (tmp_path / "terraform.tfstate").write_text("{", encoding="utf-8")
+    way_out = "the state is damaged: .*terraform.tfstate.backup"
 
-    with pytest.raises(TerraformError, match="state"):
-        terraform_in(folder).plan(folder / "plan")
+    with pytest.raises(TerraformError, match=f"^terraform plan: {way_out}"):
+        terraform.plan(tmp_path / "plan")
+    with pytest.raises(TerraformError, match=f"^terraform state list: {way_out}"):
+        terraform.resources()
+    with pytest.raises(TerraformError, match=f"^terraform state pull: {way_out}"):
+        terraform.state()
+    with pytest.raises(TerraformError, match=f"^terraform init: {way_out}"):
+        terraform_in(tmp_path)
+
+
+def test_a_folder_without_a_state_is_nothing_to_speak_of(tmp_path: Path) -> None:
+    lines: list[str] = []
+    terraform = terraform_in(root(tmp_path), lines=lines)
+    lines.clear()
+
+    assert terraform.resources() == ()
+
+    assert lines == []

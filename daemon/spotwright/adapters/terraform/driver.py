@@ -141,13 +141,11 @@ class Terraform:
         Raises:
             TerraformError: the state cannot be read.
         """
-        with tempfile.TemporaryFile() as answer:
-            ended = self._ended("state list", stdout=answer)
-            if ended.exit_code and _NO_STATE_YET in ended.output:
-                return ()
-            self._check("state list", ended, ended.output)
-            answer.seek(0)
-            return tuple(answer.read().decode().split("\n")[:-1])
+        ended, answer = self._answer("state list")
+        if ended.exit_code and _NO_STATE_YET in ended.output:
+            return ()
+        self._check("state list", ended, ended.output)
+        return tuple(answer.split("\n")[:-1])
 
     def state(self) -> HeldState:
         """Return the addresses and the ids of what the state holds.
@@ -155,11 +153,9 @@ class Terraform:
         Raises:
             TerraformError: the state cannot be read.
         """
-        with tempfile.TemporaryFile() as answer:
-            ended = self._ended("state pull", stdout=answer)
-            self._check("state pull", ended, ended.output)
-            answer.seek(0)
-            return read_state(answer.read().decode())
+        ended, answer = self._answer("state pull")
+        self._check("state pull", ended, ended.output)
+        return read_state(answer)
 
     def take_in(self, address: str, thing_id: str) -> None:
         """Have the state hold something that is there already, at the address it belongs to.
@@ -172,6 +168,17 @@ class Terraform:
     def _run(self, command: str, *arguments: str) -> None:
         ended = self._ended(command, *arguments, input=False, no_color=IsFlagged)
         self._check(command, ended, ended.output)
+
+    def _answer(self, command: str) -> tuple[Ended, str]:
+        """Return how a question about the state ended, and the answer.
+
+        What it says beside that is told by whoever takes it for an error: a folder that has no
+        state yet is none.
+        """
+        with tempfile.TemporaryFile() as answer:
+            ended = self._ended(command, say=lambda _: None, stdout=answer, no_color=IsFlagged)
+            answer.seek(0)
+            return ended, answer.read().decode()
 
     def _ended(
         self,

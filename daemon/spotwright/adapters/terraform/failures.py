@@ -27,6 +27,11 @@ _KNOWN: Sequence[tuple[str, str]] = (
         "{0}; use that version or a newer one (--terraform PATH)",
     ),
     (
+        r"Unsupported state file format: (The state file could not be parsed .*?)\.(?: |$)",
+        "the state is damaged: {0}; bring back the last whole one (terraform.tfstate.backup in the "
+        "folder, or an older version in the backend)",
+    ),
+    (
         r"state snapshot was created by Terraform v([\w.-]*\w)",
         "the state was written by Terraform {0}; use that version or a newer one "
         "(--terraform PATH)",
@@ -149,7 +154,7 @@ def explain(output: str, *, doing: str, exit_code: int = 1) -> str:
     held = _lock_holder(output, program=doing.partition(" ")[0])
     if held is not None:
         return f"{doing}: {held}"
-    for block in errors:
+    for block in errors or [output]:  # `state` has errors that do not begin with the word
         flat = " ".join(block.split())
         for pattern, explanation in _KNOWN:
             found = re.search(pattern, flat)
