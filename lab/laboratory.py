@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from lab.catalog import write_catalog
 from lab.cpu_quota import CpuQuotas
 from lab.hosts import Host, HostProcess, preload
 from lab.network import Network, address_of
@@ -76,9 +77,11 @@ def built(folder: Path, *, owner_pid: int) -> Iterator[Laboratory]:
 def daemon_running(lab: Laboratory, *flags: str) -> Iterator[Client]:
     """Run the daemon beside the switch, and return a client of it."""
     program = str(Path(sys.executable).with_name("spotwright"))
-    store = lab.folder / "daemon.db"
+    store, catalog = lab.folder / "daemon.db", lab.folder / "catalog.json"
+    write_catalog(catalog)
     command = [program, "serve", "--listen", DAEMON, "--tls-dir", str(lab.tls_dir)]
-    command += ["--store", f"sqlite:///{store}", "--metrics", "off", "--history", "off", *flags]
+    command += ["--store", f"sqlite:///{store}", "--metrics", "off", "--history", "off"]
+    command += ["--catalog", str(catalog), *flags]
     with (lab.folder / "daemon.log").open("a") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     try:
@@ -95,15 +98,19 @@ def daemon_running(lab: Laboratory, *flags: str) -> Iterator[Client]:
 @contextmanager
 def agents_running(lab: Laboratory, *flags: str) -> Iterator[dict[str, HostProcess]]:
     """Run an agent on each host."""
-    agents = {
-        name: HostProcess(host, _become_agent, lab.folder / "hosts" / name, lab.tls_dir, flags)
-        for name, host in lab.hosts.items()
-    }
+    agents = {name: start_agent(lab, name, *flags) for name in lab.hosts}
     try:
         yield agents
     finally:
         for agent in agents.values():
             agent.kill()
+
+
+def start_agent(lab: Laboratory, name: str, *flags: str) -> HostProcess:
+    """Start the agent of a host, which must have none."""
+    return HostProcess(
+        lab.hosts[name], _become_agent, lab.folder / "hosts" / name, lab.tls_dir, flags
+    )
 
 
 def until_connected(client: Client) -> None:

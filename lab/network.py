@@ -15,6 +15,7 @@ _MTU = 9001  # as in a VPC of AWS
 _HEADERS_BYTES, _FRAME_BYTES = 20 + 32, 14  # IP, TCP with its clock; Ethernet
 PAYLOAD_FRACTION = (_MTU - _HEADERS_BYTES) / (_MTU + _FRAME_BYTES)
 _BURST, _LONGEST_QUEUE = "64kb", "50ms"
+RATES_MBPS = (20.0, 40.0, 50.0, 80.0, 100.0, 200.0, 400.0, 800.0, 1000.0)  # that hosts come with
 _SUBNET = "10.77.0"
 _NAMESPACES = Path("/run/netns")
 _CLONE_NEWNET = 0x40000000

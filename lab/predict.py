@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, replace
 
-from lab.network import PAYLOAD_FRACTION
+from lab.catalog import VCPUS, server_type, worker_type
 from lab.profile import ModelProfile, Profile
 from lab.scenario import Scenario, WorkerHost
 from spotwright.domain.errors import UnknownNameError
 from spotwright.domain.fleet import Fleet, NodeGroup, Role
-from spotwright.domain.hardware import Cloud, Gpu, InstanceType
+from spotwright.domain.hardware import Gpu
 from spotwright.domain.job import Goal, JobSpec, Limits, NetworkRate, Target, TargetKind
 from spotwright.domain.prediction import Interval
 from spotwright.domain.workload import (
@@ -22,7 +22,6 @@ from spotwright.domain.workload import (
 )
 from spotwright.perfmodel.predict import evaluate_step
 
-_VCPUS = 2.0  # with which the model takes a worker to be served by the whole server
 _REFERENCE_VCPUS = 4.0  # that a workload's CPU seconds are stated for
 _NO_COPIES_MBPS = 1e9  # an emulated GPU shares its host's memory
 _PLACEHOLDER_STEPS = 10_000.0
@@ -87,7 +86,7 @@ def fleet_of(scenario: Scenario) -> Fleet:
     nodes = [
         NodeGroup(
             role=Role.WORKER,
-            instance_type=_worker_type(device, mbps),
+            instance_type=worker_type(device, mbps),
             node_count=len(hosts),
             gpus_per_node=1,
             offer=None,
@@ -98,7 +97,7 @@ def fleet_of(scenario: Scenario) -> Fleet:
         nodes.append(
             NodeGroup(
                 role=Role.PS,
-                instance_type=_server_type(scenario.server_mbps),
+                instance_type=server_type(scenario.server_mbps),
                 node_count=scenario.server_count,
                 gpus_per_node=0,
                 offer=None,
@@ -114,7 +113,7 @@ def _batch(scenario: Scenario) -> FixedBatch | GlobalBatch:
 
 
 def _serving(known: ModelProfile) -> ParameterServing:
-    scale = _VCPUS / _REFERENCE_VCPUS
+    scale = VCPUS / _REFERENCE_VCPUS
     return ParameterServing(
         cpu_s_per_tensor=0.0,
         cpu_s_per_byte=known.server_cpu_s / known.shape.parameter_bytes * scale,
@@ -135,29 +134,6 @@ def _tuning(known: ModelProfile, profile: Profile) -> AllreduceTuning:
         link_spread_fraction=0.0,  # links have just the rate that they are given
         two_node_loss=0.0,
         hop_loss=0.0,
-    )
-
-
-def _worker_type(device: str, mbps: float) -> InstanceType:
-    return InstanceType(
-        name=f"{device}-{mbps:g}",
-        cloud=Cloud.AWS,
-        vcpu_count=_VCPUS,
-        memory_gib=4.0,
-        gpu_name=device,
-        gpu_count=1,
-        gpu_memory_gib=16.0,
-        network_baseline_mbps=mbps * PAYLOAD_FRACTION,
-    )
-
-
-def _server_type(mbps: float) -> InstanceType:
-    return InstanceType(
-        name=f"server-{mbps:g}",
-        cloud=Cloud.AWS,
-        vcpu_count=_VCPUS,
-        memory_gib=4.0,
-        network_baseline_mbps=mbps * PAYLOAD_FRACTION,
     )
 
 

@@ -1,6 +1,6 @@
 """Where an experiment is made."""
 
-from collections.abc import Mapping
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 
 from lab.hosts import HostProcess
@@ -15,5 +15,5 @@ class Setting:
 
     lab: Laboratory
     client: Client  # of the daemon
-    agents: Mapping[str, HostProcess]  # by host
+    agents: MutableMapping[str, HostProcess]  # by host
     options: Options

@@ -115,8 +115,8 @@ class ParameterServerSection(Section):
     type: str = Field("m5.xlarge", description="instance type unless a fleet names another")
     count: Count = 1
     contention: Contention = Contention.QUEUEING
-    cpu_per_tensor: Duration = Field(0.108e-3, description="of a 4-vCPU server, each tensor")
-    cpu_per_mb: Duration = Field(1.26e-3, description="of a 4-vCPU server, each 10^6 bytes")
+    cpu_per_tensor: DurationOrZero = Field(0.108e-3, description="of a 4-vCPU server, each tensor")
+    cpu_per_mb: DurationOrZero = Field(1.26e-3, description="of a 4-vCPU server, each 10^6 bytes")
     overlap: Fraction = Field(0.0, description="bsp-ps: exchange that hides behind compute")
     bandwidth: Rate | None = Field(None, description="of one server; else its type's network")
     requested_bandwidth: Rate | None = Field(None, description="spotDNN's B_req")
