@@ -9,8 +9,8 @@ from spotwright.domain.job_run import JobRun, NewEvent
 from spotwright.domain.offer import Pool
 from spotwright.usecases.advise_checkpoints import Saving
 from spotwright.usecases.carry_out import Doing
-from spotwright.usecases.forecast_job import PaceMeter
 from spotwright.usecases.look_at_fleet import Due
+from spotwright.usecases.standing_fleet import Meters
 from spotwright.usecases.steering_notes import SteeringNotes
 
 Change = Callable[[JobRun], tuple[JobRun, Sequence[NewEvent]]]
@@ -39,7 +39,7 @@ class KnownJob:
 
     job_id: str
     notes: SteeringNotes
-    meter: PaceMeter = field(default_factory=PaceMeter)
+    meters: Meters = field(default_factory=Meters)
     first_plan_id: str = ""
     is_steered: bool = False
     is_mine: bool = True  # no other replica may control it by now

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from spotwright.domain.job import Goal, Target, TargetKind
-from spotwright.domain.job_run import JobCourse, JobRun, NewEvent, Steer
+from spotwright.domain.job_run import Forecast, JobCourse, JobRun, NewEvent, Steer
 from spotwright.domain.offer import Market, Pool
 from spotwright.domain.planned_run import PlannedRun
 from spotwright.domain.steering import JobNow, JobView, NodeState, Trigger
@@ -30,7 +30,8 @@ from spotwright.usecases.fleet_events import (
     trigger_events,
     unseen_event,
 )
-from spotwright.usecases.forecast_job import PaceMeter, forecast_job, spent
+from spotwright.usecases.forecast_job import forecast_job, spent
+from spotwright.usecases.standing_fleet import Meters, planned_share
 from spotwright.usecases.steering_memory import SteeringMemory, counted_from_later
 from spotwright.usecases.steering_notes import Asked, SteeringNotes, notes_text
 from spotwright.usecases.steering_rules import SteeringRules
@@ -45,6 +46,7 @@ from spotwright.usecases.view_job import (
 from spotwright.usecases.watch_fleet import Watched, is_too_early, short_since, watch_fleet
 
 _KEEP_S = 60.0  # between two writes of what goes on by itself
+_MOVED_FRACTION = 0.05  # of a forecast, which is then written at once
 
 
 class Promise(NamedTuple):
@@ -98,7 +100,7 @@ def look_at_fleet(
     agents: Sequence[AgentRecord],
     *,
     notes: SteeringNotes,
-    meter: PaceMeter,
+    meters: Meters,
     rules: SteeringRules,
     moment: Moment,
 ) -> Looked:
@@ -109,7 +111,7 @@ def look_at_fleet(
         promise: what it is held against.
         agents: those that work for it.
         notes: from the look before.
-        meter: that measures its speed.
+        meters: that measure its speed.
         rules: when something counts.
         moment: when.
     """
@@ -129,7 +131,7 @@ def look_at_fleet(
     look = _Look(job=job, promise=promise, rules=rules, now=moment.now)
     notes = replace(notes, looks=notes.looks + 1, starting_since=seen.starting_since)
     notes = _counted_from(since, notes)
-    looked, seen = look.followed(seen, notes, meter)
+    looked, seen = look.followed(seen, notes, meters)
     is_over = notes.carried.give_back_unix_s is not None
     if job.course.steer is Steer.OFF or not promise.current.workers or is_over:
         return looked
@@ -175,6 +177,14 @@ def _is_old(course: JobCourse, now: datetime) -> bool:
     return until is None or (now - until).total_seconds() >= _KEEP_S
 
 
+def _has_moved(before: Forecast | None, after: Forecast | None) -> bool:
+    """Tell whether a forecast is so far from the one that is kept that people should see it."""
+    if before is None or after is None:
+        return before is not after
+    moved_s = abs(after.duration_s.mid - before.duration_s.mid)
+    return moved_s > _MOVED_FRACTION * before.duration_s.mid
+
+
 def _since_asked(job: JobRun, view: JobView, notes: SteeringNotes) -> SteeringMemory:
     """Return what is remembered, where pools fall short only since they were asked for nodes."""
     if job.course.steer is not Steer.APPLY or notes.carried.applied_plan_id == job.plan_id:
@@ -200,13 +210,14 @@ class _Look:
     rules: SteeringRules
     now: datetime
 
-    def followed(self, seen: Seen, notes: SteeringNotes, meter: PaceMeter) -> tuple[Looked, Seen]:
+    def followed(self, seen: Seen, notes: SteeringNotes, meters: Meters) -> tuple[Looked, Seen]:
         """Count what is spent, and expect what is to come."""
         job, planned, now = self.job, self.promise.current, self.now
-        pace = meter.measured(job, planned, now=now, is_whole=_is_whole(seen.view))
+        pace = meters.whole.measured(job, planned, now=now, is_whole=_is_whole(seen.view))
         prices = {**planned.prices_usd_per_hour, **notes.prices_usd_per_hour}
         course, missing = self._paid(seen, notes, prices)
-        forecast = forecast_job(replace(job, course=course), planned, now=now, pace_factor=pace)
+        to_come = pace if job.course.steer is not Steer.OFF else self._standing(seen, meters)
+        forecast = forecast_job(replace(job, course=course), planned, now=now, pace_factor=to_come)
         if forecast is not None and missing:
             forecast = replace(forecast, cost_usd=None)
         course = replace(course, forecast=forecast)
@@ -221,9 +232,17 @@ class _Look:
             course=course,
             notes=replace(notes, prices_usd_per_hour=prices, unpriced=missing),
             events=told,
-            keep=bool(told) or (_is_old(job.course, now) and not missing),
+            keep=bool(told)
+            or _has_moved(job.course.forecast, forecast)
+            or (_is_old(job.course, now) and not missing),
         )
         return looked, seen._replace(view=view)
+
+    def _standing(self, seen: Seen, meters: Meters) -> float | None:
+        """Return the pace of the nodes that are there: nobody but its owner gives it others."""
+        planned = self.promise.current
+        share = planned_share(seen.view, planned) if seen.was_seen else 1.0
+        return meters.standing.measured(self.job, planned, now=self.now, share=share)
 
     def _paid(
         self, seen: Seen, notes: SteeringNotes, prices: Mapping[Pool, float]

@@ -81,7 +81,7 @@ class JobSteering:
             Promise(self._planned.of(job.plan_id), self._planned.of(job.first_plan_id)),
             agents,
             notes=known.notes,
-            meter=known.meter,
+            meters=known.meters,
             rules=self._rules,
             moment=Moment(now, self._up_since),
         )

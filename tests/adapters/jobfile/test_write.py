@@ -219,6 +219,8 @@ def test_every_part_of_a_workload_reads_back(parts: dict[str, Any]) -> None:
 @pytest.mark.parametrize("strategy", [Strategy.ASP_PS, Strategy.BSP_PS])
 def test_parameter_servers_read_back(strategy: Strategy) -> None:
     _assert_same(_job(strategy))
+    free = work.ParameterServing(cpu_s_per_tensor=0.0, cpu_s_per_byte=0.0)
+    _assert_same(_job(strategy, parameter_serving=free))
 
 
 @pytest.mark.parametrize("law", [CURVE, LINE], ids=["curve", "line"])
