@@ -3,7 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from lab.agent_overhead import measure_agent_overhead
+from lab.cut_and_slow import measure_cut_and_slow
+from lab.lost_workers import measure_lost_workers
 from lab.scenario import Scenario, chosen
+from lab.server_killed import measure_killed_servers
 from lab.setting import Setting
 from lab.throughput import measure_throughput
 
@@ -11,6 +14,9 @@ Experiment = Callable[[Setting], None]
 EXPERIMENTS: dict[str, Experiment] = {
     "throughput": measure_throughput,
     "agent-overhead": measure_agent_overhead,
+    "lost-workers": measure_lost_workers,
+    "server-killed": measure_killed_servers,
+    "cut-and-slow": measure_cut_and_slow,
 }
 
 

@@ -1,4 +1,4 @@
-"""A job of the laboratory's daemon, planned and started as anybody's, and the hosts that tell of it.
+"""A job of the laboratory's daemon, planned and started as anybody's, and the hosts it has.
 
 The plan is for the fleet that a scenario begins with, from a profile of one worker. Hosts work for
 the job once their agents are started again with its name, as on machines that were rented for it.
@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 
-from lab.catalog import REGION, pool_of
+from lab.catalog import REGION, pool_of, server_type
 from lab.hosts import HostProcess
 from lab.laboratory import start_agent
-from lab.predict import job_of, server_type
+from lab.predict import job_of
 from lab.profile import Profile
-from lab.scenario import Scenario
+from lab.scenario import Fault, FaultKind, Scenario
 from lab.setting import Setting
 from spotwright.adapters.jobfile.write import job_text
 from spotwright.domain.errors import OutsideWorldError
@@ -41,7 +41,7 @@ def plan_job(setting: Setting, job: JobSpec) -> PlannedFleet:
 
 
 def job_for_fleet(scenario: Scenario, profile: Profile, *, steps: int) -> JobSpec:
-    """Return the job that so many updates are of, for just the fleet that a scenario begins with."""
+    """Return a job of so many updates, for just the fleet that a scenario begins with."""
     counts = Counter(pool_of(w.device.name, w.mbps) for w in scenario.starters)
     job = job_of(scenario, profile)
     serving = job.workload.parameter_serving
@@ -100,6 +100,13 @@ class FollowedJob:
             }
             self._start_agent(name, tuple(word for pair in flags.items() for word in pair))
             self.attached.add(name)
+
+    def happened(self, fault: Fault, name: str) -> None:
+        """Have the daemon see what happened to a host, as far as its agent does."""
+        if name in self.pools and fault.kind is FaultKind.KILL:
+            self.lose(name)
+        elif name in self.pools and fault.kind is FaultKind.START:
+            self.attach(name)
 
     def lose(self, *names: str) -> None:
         """Let hosts be gone: their agents, which say no word of it."""

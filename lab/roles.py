@@ -69,11 +69,13 @@ class LoggedReporter(StepReporter):
         super().step(step, step_s=step_s, **told)
 
 
-def serve(pipe: Connection, shape: ModelShape, settings: ServerSettings) -> None:
+def serve(
+    pipe: Connection, shape: ModelShape, settings: ServerSettings, log: Path | None = None
+) -> None:
     """Hold parameters until training is over; send True when workers may come."""
     torch.set_num_threads(1)
     nobody = Device(name="none", fixed_s=0.0, per_sample_s=1e-9, jitter_fraction=0.0)
-    task, counted = emulated_task(shape, nobody, seed=0), _Counted()
+    task, counted = emulated_task(shape, nobody, seed=0), _Counted(log)
     server = ParameterServer(task.model, task.optimizer, settings=settings, observe=counted)
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.progress.stop).start())
     with server:
@@ -174,12 +176,16 @@ def watch_buckets(pipe: Connection, task: WorkerTask, steps: int) -> None:
 
 
 class _Counted:
-    """Counts updates, and the CPU time of this process between them."""
+    """Counts updates, and the CPU time of this process between them; keeps a line of each."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: Path | None) -> None:
         self.updates, self._from_s, self._until_s = 0, 0.0, 0.0
+        self._log = log.open("a", buffering=1) if log else None
 
-    def __call__(self, _update: Update) -> None:
+    def __call__(self, update: Update) -> None:
+        if self._log is not None:
+            cells = (time.monotonic(), update.version, update.worker, update.sequence)
+            self._log.write(",".join(map(str, cells)) + "\n")
         self.updates += 1
         self._until_s = _cpu_s()
         if self.updates == 1:

@@ -1,7 +1,8 @@
 """One scenario, from its links to the steps that its workers wrote down."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab import roles
@@ -14,6 +15,7 @@ from spotwright.domain.workload import Strategy
 from spotwright.train import ServerSettings
 
 _RUNS = "runs"
+Watch = Callable[[Fault, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,16 @@ class Step:
     communication_s: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """One gradient that a server has counted."""
+
+    at_s: float  # by the same clock
+    version: int  # of the parameters after it
+    worker: str
+    sequence: int  # the worker's own count
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What came of a scenario."""
@@ -36,6 +48,18 @@ class Outcome:
     steps: dict[str, tuple[Step, ...]]  # by worker
     served: tuple[Served, ...] = ()
     faults_at_s: tuple[float, ...] = ()
+    applied: dict[str, tuple[Applied, ...]] = field(default_factory=dict)  # by server, with faults
+
+
+def read_applied(path: Path) -> tuple[Applied, ...]:
+    """Read what a server wrote down; a line may be cut off where it was killed."""
+    found = []
+    for line in path.read_text().splitlines():
+        cells = line.split(",")
+        if len(cells) == 4 and cells[-1]:
+            at, version, worker, sequence = cells
+            found.append(Applied(float(at), int(version), worker, int(sequence)))
+    return tuple(found)
 
 
 def read_steps(path: Path) -> tuple[Step, ...]:
@@ -63,14 +87,28 @@ def steps_told(lab: Laboratory) -> int:
     return sum(len(read_steps(path)) for path in (lab.folder / _RUNS).glob("*/*.csv"))
 
 
-def run_scenario(lab: Laboratory, scenario: Scenario, *, steps: int, seed: int) -> Outcome:
-    """Run until so many updates (rounds, steps of an all-reduce) are made."""
+def _nobody_watches(_fault: Fault, _host: str) -> None:
+    """Do nothing about a fault."""
+
+
+def run_scenario(
+    lab: Laboratory, scenario: Scenario, *, steps: int, seed: int, watch: Watch = _nobody_watches
+) -> Outcome:
+    """Run until so many updates (rounds, steps of an all-reduce) are made.
+
+    Args:
+        lab: where.
+        scenario: what.
+        steps: how many.
+        seed: of jitter.
+        watch: told of each fault and host once it has happened.
+    """
     set_links(lab, scenario)
     folder = lab.folder / _RUNS / f"{scenario.name}-{seed}"
     folder.mkdir(parents=True)
     if scenario.strategy is Strategy.ALLREDUCE:
         return _run_allreduce(lab, scenario, folder, steps=steps, seed=seed)
-    return ServedRun(lab, scenario, folder, steps=steps, seed=seed).run()
+    return ServedRun(lab, scenario, folder, steps=steps, seed=seed).run(watch)
 
 
 def set_links(lab: Laboratory, scenario: Scenario) -> None:
@@ -109,7 +147,7 @@ class ServedRun:
         self._workers: dict[str, HostProcess] = {}
         self._fault_times: list[float] = []
 
-    def run(self) -> Outcome:
+    def run(self, watch: Watch) -> Outcome:
         """Start everybody, let faults happen, and wait for the end."""
         try:
             for index, name in enumerate(server_names(self._scenario)):
@@ -119,7 +157,7 @@ class ServedRun:
             for worker in self._scenario.starters:
                 self._start_worker(worker)
             began_s = time.monotonic()
-            self._let_faults_happen(began_s)
+            self._let_faults_happen(began_s, watch)
             served = tuple(self._ended(server) for server in self._servers.values())
         finally:
             for process in (*self._workers.values(), *self._servers.values()):
@@ -130,6 +168,11 @@ class ServedRun:
             steps={name: read_steps(path) for name, path in logs.items() if path.exists()},
             served=served,
             faults_at_s=tuple(self._fault_times),
+            applied={
+                name: read_applied(path)
+                for name in self._servers
+                if (path := self._folder / f"{name}.csv").exists()
+            },
         )
 
     def _start_server(self, index: int, name: str) -> HostProcess:
@@ -143,8 +186,10 @@ class ServedRun:
             tls_dir=self._lab.tls_dir,
             begin_with=len(self._scenario.starters),
             checkpoint=str(self._folder / "checkpoint") if self._scenario.faults else None,
+            every=self._scenario.checkpoint_every,
         )
-        return HostProcess(host, roles.serve, self._scenario.model, settings)
+        log = self._folder / f"{name}.csv" if self._scenario.faults else None
+        return HostProcess(host, roles.serve, self._scenario.model, settings, log)
 
     def _start_worker(self, worker: WorkerHost) -> None:
         task = _task(self._scenario, worker, self._folder, self._seed)
@@ -158,12 +203,14 @@ class ServedRun:
         served: Served = server.receive(patience_s=600)
         return served
 
-    def _let_faults_happen(self, began_s: float) -> None:
+    def _let_faults_happen(self, began_s: float, watch: Watch) -> None:
         for fault in sorted(self._scenario.faults, key=lambda fault: fault.at_s):
             time.sleep(max(0.0, began_s + fault.at_s - time.monotonic()))
             self._fault_times.append(time.monotonic())
             for name in fault.hosts:
                 self._happen(fault, name)
+            for name in fault.hosts:
+                watch(fault, name)
 
     def _happen(self, fault: Fault, name: str) -> None:
         match fault.kind:

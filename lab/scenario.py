@@ -10,6 +10,8 @@
       servers: {count: 1, link: 500 Mbit/s}
       faults:
         - {at: 10s, kill: [w1, w2]}
+      checkpoint: 50                  # most updates that a lost server may cost
+      steps: 2000                     # until it is over; else as many as take the time asked for
 
 Workers are named w1, w2, ... in the order in which they stand there, servers s1 and s2.
 """
@@ -76,6 +78,8 @@ class Scenario:
     server_count: int
     server_mbps: float
     faults: tuple[Fault, ...] = ()
+    checkpoint_every: int = 100
+    steps: int | None = None
 
     @property
     def starters(self) -> tuple[WorkerHost, ...]:
@@ -147,6 +151,8 @@ def _scenario(name: str, section: "_Section", devices: Mapping[str, Device]) -> 
         _fault(_Section(told, f"{section.where}: faults"), names)
         for told in section.take("faults", default=[])
     )
+    every = _count(section.take("checkpoint", default=100), "checkpoint")
+    steps = _count(section.take("steps"), "steps") if section.has("steps") else None
     section.check_empty()
     return Scenario(
         name=name,
@@ -157,6 +163,8 @@ def _scenario(name: str, section: "_Section", devices: Mapping[str, Device]) -> 
         server_count=count,
         server_mbps=mbps,
         faults=faults,
+        checkpoint_every=every,
+        steps=steps,
     )
 
 
