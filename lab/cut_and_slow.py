@@ -31,11 +31,12 @@ _MOST_STEPS_WITHOUT = 2.0
 def measure_cut_and_slow(setting: Setting) -> None:
     """A cable is pulled and plugged in again; a link gets slow, beside the speed predicted."""
     rows = []
-    for scenario in fault_scenarios(setting, "worker-cut"):
+    for scenario in fault_scenarios(setting.options.scenarios, "worker-cut"):
         rows += _cut_rows(run_with_faults(setting, scenario), scenario)
     print_rows("The cable of a worker is pulled and plugged in again", rows)
-    slowed = fault_scenarios(setting, "link-slowed")
-    profile, rows = Profiler(setting.lab, tell=_tell).profile(slowed), []
+    slowed = fault_scenarios(setting.options.scenarios, "link-slowed")
+    profiler = Profiler(setting.lab, tell=_tell, seconds=setting.options.seconds)
+    profile, rows = profiler.profile(slowed), []
     for scenario in slowed:
         rows += _slow_rows(run_with_faults(setting, scenario), scenario, profile)
     print_rows("The link of a worker gets slow: seconds between updates", rows)

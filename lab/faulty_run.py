@@ -7,6 +7,7 @@ then. An answer that comes after the last update may be a refusal, since trainin
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 from lab.run import Applied, Outcome, run_scenario
@@ -14,7 +15,7 @@ from lab.scenario import Fault, Scenario, load_scenarios
 from lab.setting import Setting
 from spotwright.domain.errors import BadInputError
 
-_FOLDER = "faults"  # beside the scenarios that are compared
+_FOLDER = "faults"
 
 
 class Happened(NamedTuple):
@@ -24,13 +25,13 @@ class Happened(NamedTuple):
     at_s: float
 
 
-def fault_scenarios(setting: Setting, beginning: str) -> list[Scenario]:
-    """Return the scenarios with faults whose names begin so.
+def fault_scenarios(scenarios: Path, beginning: str) -> list[Scenario]:
+    """Return the scenarios with faults, beside a folder of others, whose names begin so.
 
     Raises:
         BadInputError: there is none.
     """
-    folder = setting.options.scenarios / _FOLDER
+    folder = scenarios / _FOLDER
     found = [s for name, s in load_scenarios(folder).items() if name.startswith(beginning)]
     if not found:
         raise BadInputError(f"{folder} has no scenario {beginning!r}")

@@ -36,8 +36,9 @@ _MOST_STEPS_WITHOUT = 2.0  # of a worker, in which somebody else makes an update
 
 def measure_lost_workers(setting: Setting) -> None:
     """Five of eight workers are killed and three come, beside what the daemon expects."""
-    [scenario] = fault_scenarios(setting, "lost-workers")
-    profile = Profiler(setting.lab, tell=_tell).profile([scenario])
+    [scenario] = fault_scenarios(setting.options.scenarios, "lost-workers")
+    profiler = Profiler(setting.lab, tell=_tell, seconds=setting.options.seconds)
+    profile = profiler.profile([scenario])
     steps = steps_of(scenario)
     job = FollowedJob.start(setting, scenario, job_for_fleet(scenario, profile, steps=steps))
     try:
@@ -52,7 +53,8 @@ def measure_lost_workers(setting: Setting) -> None:
     finally:
         job.release()
     print_rows("Workers are lost and others come", _training_rows(outcome, scenario))
-    print_rows("When the daemon said that it would end", _forecast_rows(outcome, forecasts))
+    rows = _forecast_rows(outcome, forecasts, scenario)
+    print_rows("When the daemon said that it would end", rows)
 
 
 def _training_rows(outcome: Outcome, scenario: Scenario) -> list[Row]:
@@ -102,15 +104,18 @@ def _losses(outcome: Outcome) -> list[float]:
     ]
 
 
-def _forecast_rows(outcome: Outcome, forecasts: ToldForecasts) -> list[Row]:
+def _forecast_rows(outcome: Outcome, forecasts: ToldForecasts, scenario: Scenario) -> list[Row]:
     began_s, end_s = outcome.began_s, outcome.applied["s1"][-1].at_s
     lost_s, came_s = outcome.faults_at_s
+    lost, came = (len(one.fault.hosts) for one in happened(outcome, scenario))
+    first = len(scenario.starters)
+    then, last = first - lost, first - lost + came
     moments = [
-        ("8 workers, when five are lost", lost_s, False),
-        ("3 workers, soon after that", min(lost_s + _SOON_S, came_s), False),
-        ("3 workers, when three come", came_s, False),
-        ("6 workers, soon after that", min(came_s + _SOON_S, end_s), True),
-        ("6 workers, with their speed measured", min(came_s + _SETTLED_S, end_s), True),
+        (f"{first} workers, when {lost} are lost", lost_s, False),
+        (f"{then} workers, soon after that", min(lost_s + _SOON_S, came_s), False),
+        (f"{then} workers, when {came} come", came_s, False),
+        (f"{last} workers, soon after that", min(came_s + _SOON_S, end_s), True),
+        (f"{last} workers, with their speed measured", min(came_s + _SETTLED_S, end_s), True),
     ]
     rows = [_row(what, forecasts.at(at_s), (began_s, end_s), held) for what, at_s, held in moments]
     return [Row(what="it ended", figure=f"{end_s - began_s:.0f} s after it began"), *rows]

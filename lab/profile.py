@@ -22,7 +22,7 @@ from lab.scenario import Scenario, WorkerHost
 from spotwright.domain.workload import ComputeProfile, Strategy
 
 _LINK_MBPS = 1000.0
-_SECONDS, _LEAST_STEPS = 6.0, 12
+_MOST_SECONDS, _LEAST_STEPS = 6.0, 12
 _BATCHES = (8, 32)
 _WARM_UP_STEPS = 3
 _BUCKET_STEPS = 4
@@ -49,8 +49,12 @@ class Profile:
 class Profiler:
     """Runs one worker at a time."""
 
-    def __init__(self, lab: Laboratory, *, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, lab: Laboratory, *, tell: Callable[[str], None], seconds: float = _MOST_SECONDS
+    ) -> None:
+        """Prepare to run each for so many seconds, or for less where that tells enough."""
         self._lab, self._tell, self._runs = lab, tell, 0
+        self._seconds = min(seconds, _MOST_SECONDS)
 
     def profile(self, scenarios: Sequence[Scenario]) -> Profile:
         """Measure each device and each model of some scenarios."""
@@ -106,7 +110,7 @@ class Profiler:
             server_mbps=_LINK_MBPS,
         )
         link_s = 2 * shape.parameter_bytes * 8e-6 / (_LINK_MBPS * PAYLOAD_FRACTION)
-        steps = max(_LEAST_STEPS, round(_SECONDS / (device.step_s(batch) + link_s)))
+        steps = max(_LEAST_STEPS, round(self._seconds / (device.step_s(batch) + link_s)))
         return run_scenario(self._lab, scenario, steps=steps, seed=self._runs), link_s
 
     def _buckets(self, shape: ModelShape, device: Device) -> Buckets:

@@ -11,7 +11,7 @@ from spotwright.domain.workload import Strategy
 def measure_killed_servers(setting: Setting) -> None:
     """A parameter server is killed and comes again: what is lost, and that training ends."""
     rows = []
-    for scenario in fault_scenarios(setting, "server-killed"):
+    for scenario in fault_scenarios(setting.options.scenarios, "server-killed"):
         rows += _rows(run_with_faults(setting, scenario), scenario)
     print_rows("A parameter server is killed and started again", rows)
 

@@ -5,35 +5,15 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from lab.enclave import CannotIsolateError, check_rights
-from tests.outside_tools import require
+from tests.lab.laboratory_command import COMMAND, ROOT, left_behind, require_rights, run_lab
 
-COMMAND = [sys.executable, "-m", "lab"]
-ROOT = Path(__file__).parents[2]
 NAMES = ["asp-2-medium", "bsp-2-small", "ring-2-small"]
-
-
-def run_lab(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *words], cwd=ROOT, capture_output=True, text=True, check=False)
-
-
-def require_rights() -> None:
-    try:
-        check_rights()
-    except CannotIsolateError as error:
-        require(False, str(error))
-
-
-def left_behind() -> list[str]:
-    groups = [str(path) for path in Path("/sys/fs/cgroup").glob("**/spotwright-lab-*")]
-    netns = Path("/run/netns")
-    return groups + [str(path) for path in netns.glob("[ws][0-9]")] if netns.is_dir() else groups
 
 
 @pytest.mark.timeout(400)

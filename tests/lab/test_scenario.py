@@ -23,6 +23,8 @@ one:
     - {at: 5s, kill: [w1]}
     - {at: 10s, link: [w2], to: 50 Mbit/s}
     - {at: 12s, start: [w3]}
+  checkpoint: 50
+  steps: 2000
 """
 
 
@@ -47,6 +49,7 @@ def test_a_scenario_is_what_its_file_says(tmp_path: Path) -> None:
         (10, FaultKind.LINK, ("w2",), 50),
         (12, FaultKind.START, ("w3",), None),
     ]
+    assert (scenario.checkpoint_every, scenario.steps) == (50, 2000)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +72,8 @@ def test_a_scenario_is_what_its_file_says(tmp_path: Path) -> None:
         ("link: [w2], to: 50 Mbit/s", "cpus: [w2], to: 0", "more than 0 CPUs"),
         ("link: 100 Mbit/s", "link: -1 Mbit/s", "some.yaml: one: "),
         ("late: true", "lat: true", "nobody knows lat"),
+        ("checkpoint: 50", "checkpoint: 0", "checkpoint must be a whole number from 1 on, got 0"),
+        ("steps: 2000", "steps: many", "steps must be a whole number from 1 on, got 'many'"),
     ],
 )
 def test_a_scenario_that_makes_no_sense_is_refused_with_its_place(

@@ -1,0 +1,28 @@
+"""The laboratory as people call it, and what it must not leave behind."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from lab.enclave import CannotIsolateError, check_rights
+from tests.outside_tools import require
+
+COMMAND = [sys.executable, "-m", "lab"]
+ROOT = Path(__file__).parents[2]
+
+
+def run_lab(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def require_rights() -> None:
+    try:
+        check_rights()
+    except CannotIsolateError as error:
+        require(False, str(error))
+
+
+def left_behind() -> list[str]:
+    groups = [str(path) for path in Path("/sys/fs/cgroup").glob("**/spotwright-lab-*")]
+    netns = Path("/run/netns")
+    return groups + [str(path) for path in netns.glob("[ws][0-9]")] if netns.is_dir() else groups
