@@ -61,7 +61,7 @@ def _cut_rows(outcome: Outcome, scenario: Scenario) -> list[Row]:
             is_met=gap_s <= _MOST_STEPS_WITHOUT * step_s,
         ),
         Row(
-            what=f"its first update, after {mend.at_s - cut.at_s:.0f} s without a cable",
+            what=f"its first update, after {mend.fault.at_s - cut.fault.at_s:g} s without a cable",
             figure=f"{back[0].at_s - mend.at_s:.1f} s later" if back else "never",
             target="comes back",
             is_met=bool(back),

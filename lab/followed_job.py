@@ -7,6 +7,7 @@ the job once their agents are started again with its name, as on machines that w
 import time
 from collections import Counter
 from collections.abc import MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from lab.catalog import REGION, pool_of, server_type
@@ -17,7 +18,7 @@ from lab.profile import Profile
 from lab.scenario import Fault, FaultKind, Scenario
 from lab.setting import Setting
 from spotwright.adapters.jobfile.write import job_text
-from spotwright.domain.errors import OutsideWorldError
+from spotwright.domain.errors import JobEndedError, OutsideWorldError
 from spotwright.domain.job import Goal, JobSpec, Limits, Target, TargetKind
 from spotwright.domain.job_run import Event, Forecast, JobRun, Steer
 from spotwright.domain.offer import Pool
@@ -115,7 +116,9 @@ class FollowedJob:
             self.attached.discard(name)
 
     def release(self) -> None:
-        """Let all hosts work for nobody again."""
+        """End the job, and let all hosts work for nobody again."""
+        with suppress(JobEndedError):
+            self.setting.client.stop_job(self.job_id, reason="the experiment is over")
         for name in self.pools:
             self._start_agent(name, _NO_FLAGS)
         self.attached.clear()

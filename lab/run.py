@@ -104,11 +104,18 @@ def run_scenario(
         watch: told of each fault and host once it has happened.
     """
     set_links(lab, scenario)
-    folder = lab.folder / _RUNS / f"{scenario.name}-{seed}"
-    folder.mkdir(parents=True)
+    folder = _new_folder(lab, scenario.name)
     if scenario.strategy is Strategy.ALLREDUCE:
         return _run_allreduce(lab, scenario, folder, steps=steps, seed=seed)
     return ServedRun(lab, scenario, folder, steps=steps, seed=seed).run(watch)
+
+
+def _new_folder(lab: Laboratory, name: str) -> Path:
+    """Make a folder for a run; there may have been others of that name."""
+    runs = lab.folder / _RUNS
+    folder = runs / f"{name}-{len([*runs.glob(f'{name}-*')]) + 1}"
+    folder.mkdir(parents=True)
+    return folder
 
 
 def set_links(lab: Laboratory, scenario: Scenario) -> None:
