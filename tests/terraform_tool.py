@@ -23,7 +23,7 @@ def require_aws_provider() -> None:
 
 
 def run_terraform(
-    folder: Path, *arguments: str, environment: Mapping[str, str], timeout_s: float = 100.0
+    folder: Path, *arguments: str, environment: Mapping[str, str], timeout_s: float = 200.0
 ) -> subprocess.CompletedProcess[str]:
     """Run one command in a folder; whoever asks looks at the exit code.
 

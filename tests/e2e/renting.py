@@ -27,7 +27,7 @@ def spotwright(
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [SPOTWRIGHT, *arguments],
-        env=environment, input=answer, capture_output=True, text=True, check=False, timeout=150,
+        env=environment, input=answer, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
 
 

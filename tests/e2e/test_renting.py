@@ -20,7 +20,7 @@ from tests.terraform_tool import require_aws_provider, run_terraform
 
 __all__ = ["job", "moto"]  # fixtures, used by their names
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 
 def planned(moto: MotoServer, told: dict[str, Any]) -> Counter[tuple[str, str, str]]:

@@ -17,8 +17,8 @@ from tests.terraform_tool import require_aws_provider
 
 __all__ = ["job", "moto"]  # fixtures, used by their names
 
-pytestmark = pytest.mark.timeout(300)
-_BEGINS_S = 120.0
+pytestmark = pytest.mark.timeout(600)
+_BEGINS_S = 240.0
 _WITH_SERVERS = Path(__file__).parents[2] / "examples" / "text-cnn-bsp.yaml"
 
 
@@ -32,7 +32,7 @@ def cut_off(job: Path, folder: Path, moto: MotoServer, *, losing: str) -> str:
         )  # fmt: skip
         assert line.has_lost.wait(_BEGINS_S)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=100)
+        _, said = process.communicate(timeout=200)
     assert process.returncode == 1
     return said
 

@@ -12,7 +12,7 @@ from tests.terraform_tool import require_aws_provider
 
 __all__ = ["moto"]  # a fixture, used by its name
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(600)
 ZONES = ("use1-az1", "use1-az2", "use1-az4", "use1-az6")
 SERVER = pool("m5.xlarge", "use1-az4", 1, role="ps", market="on-demand")
 SMALL = fleet(pool("g5.xlarge", "use1-az4", 3), pool("g4dn.xlarge", "use1-az6", 4), SERVER)
