@@ -7,7 +7,7 @@ import pytest
 from spotwright.adapters.sweeps.process_pool import ProcessPool
 from spotwright.adapters.traces.bundled import bundled_campaigns
 from spotwright.domain.plan import Objective
-from spotwright.perfmodel.spot_simulation import simulate_run_s
+from spotwright.perfmodel.predict import predict
 from spotwright.simulator.draw import AtPrices, DrawnCampaigns, DrawnHazards, TracedWindows
 from spotwright.simulator.market import MarketTrace
 from spotwright.simulator.policies.registry import PolicyName
@@ -105,24 +105,30 @@ def test_prices_of_a_history_go_with_capacity_of_another_draw() -> None:
     )
 
 
-def test_the_promised_chance_of_the_deadline_is_kept_on_measured_traces() -> None:
+@pytest.mark.parametrize("deadline_h", [11.2, 13.0])
+@pytest.mark.parametrize("is_probed", [True, False], ids=["told", "not told"])
+def test_the_promised_chance_of_the_deadline_is_kept_on_measured_traces(
+    deadline_h: float, is_probed: bool
+) -> None:
     """The promise is the planner's, from its hazards; the traces know nothing of those."""
-    job = job_of(deadline_hours=13)
+    job = job_of(deadline_hours=deadline_h)
     choices = FleetChoices(job, market_of())
-    planned = choices.best(Question(deadline_s=13 * 3600.0, objective=Objective.COST))
+    planned = choices.best(Question(deadline_s=deadline_h * 3600.0, objective=Objective.COST))
     assert planned is not None
-    drawn_s = simulate_run_s(job.workload, planned.fleet, work_s=planned.work_s, runs=500)
-    promised = float((drawn_s <= 13 * 3600).mean())
+    promised = predict(job, planned.fleet, market_of().gpu).deadline_probability
+    study = small_study()
     study = replace(
-        small_study(),
+        study,
         job=job,
         fleets=two_fleets(choices, planned=planned.workers, servers={}),
         draw=DrawnCampaigns(
             campaigns=tuple(bundled_campaigns()), pools=(spot(),), most_nodes=1, seed=3
         ),
+        conditions=replace(study.conditions, is_probed=is_probed),
     )
 
     outcomes = run_study(study, [PolicyName.OURS], runs=22, spread=InThisProcess())
 
     kept = 1 - summarised(outcomes[PolicyName.OURS]).miss_fraction.mid
+    assert promised is not None
     assert kept >= promised - 0.01

@@ -118,6 +118,31 @@ def test_on_demand_is_given_back_when_spot_returns_with_time_to_spare() -> None:
     assert kept.workers == {ON_DEMAND: 1}
 
 
+@pytest.mark.parametrize(
+    ("is_probed", "spare_h", "move"),
+    # A restart to leave and one to come back; where nobody knows whether nodes come, 5 min more.
+    [
+        (True, 0.39, Move.KEEP),
+        (True, 0.41, Move.CHANGE),
+        (False, 0.47, Move.KEEP),
+        (False, 0.49, Move.CHANGE),
+    ],
+)
+def test_on_demand_is_left_only_with_the_time_to_come_back(
+    is_probed: bool, spare_h: float, move: Move
+) -> None:
+    last_s = 12 * HOUR - 5 * HOUR - RULES.margin_s - 10.0  # of work, and of a checkpoint
+    now = standing(
+        staying={ON_DEMAND: 1},
+        asked={ON_DEMAND: 1},
+        time_s=last_s - spare_h * HOUR,
+        done_fraction=0.5,
+        is_probed=is_probed,
+    )
+
+    assert steered(now).move is move
+
+
 def test_on_demand_is_kept_where_there_is_no_time_to_come_back() -> None:
     now = standing(staying={ON_DEMAND: 1}, time_s=6.8 * HOUR, done_fraction=0.5)
     assert steered(now).move is Move.KEEP

@@ -150,7 +150,7 @@ class _Decision:
         if best is mode or not self._rules.safety_net:
             keeps = mode is Mode.SURE and best is not Mode.SURE and not self._rules.give_back
             return Mode.SURE if keeps or self._waits_in_vain(best, fleets, sure) else best
-        stuck = self._net_hours(fleets, sure) <= self._entering_hours
+        stuck = self._net_hours(fleets, sure, is_left=True) <= self._entering_hours
         if mode is Mode.SURE and (stuck or not self._rules.give_back):
             return Mode.SURE
         if best is Mode.SPOT and stuck:  # lost once more, it would be too late
@@ -162,7 +162,8 @@ class _Decision:
         spot = fleets.spot
         if spot is None or fleets.have is None or covers(self._now.staying, spot.workers):
             return False
-        return self._rules.safety_net and self._net_hours(fleets, sure) <= self._entering_hours
+        net_hours = self._net_hours(fleets, sure, is_left=True)
+        return self._rules.safety_net and net_hours <= self._entering_hours
 
     def _waits_in_vain(self, best: Mode, fleets: Fleets, sure: Choice) -> bool:
         """Tell whether spot capacity would come back too late to be used."""
@@ -182,12 +183,19 @@ class _Decision:
             return False
         return self._net_hours(fleets, fleets.sure) <= 0
 
-    def _net_hours(self, fleets: Fleets, sure: Choice) -> float:
-        """Return for how long nothing need be done to keep the deadline, whatever happens."""
+    def _net_hours(self, fleets: Fleets, sure: Choice, *, is_left: bool = False) -> float:
+        """Return for how long nothing need be done to keep the deadline, whatever happens.
+
+        Args:
+            fleets: that are weighed.
+            sure: the net.
+            is_left: for who is in the net and leaves it, and must be able to enter it once more.
+        """
         in_sure = self._is_sure(sure)
         fleet = fleets.have if in_sure and fleets.have is not None else sure
         lost_s = lost_work_s(self._workload, self._now.weather, saves=self._rules.save_on_notice)
-        entering_s = self._now.ready_in_s if in_sure else self._restart_s + lost_s
+        stays = in_sure and not is_left
+        entering_s = self._now.ready_in_s if stays else self._restart_s + lost_s
         needed_s = self._left * fleet.work_s / self._pace
         return (self._left_s - needed_s - entering_s - self._rules.margin_s) / 3600
 
