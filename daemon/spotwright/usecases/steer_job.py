@@ -287,10 +287,11 @@ class _Decision:
         """
         told = self._told(Move.WAIT, fleets.spot or fleets.have, reason, holds_s)
         have, staying, workers = fleets.have, self._now.staying, told.workers
-        if fleets.spot_is_there:
+        survive = bool(staying) and not is_on_demand(staying)
+        if survive and (fleets.spot_is_there or not covers(workers, staying)):
+            workers = self._now.asked  # survivors train on, and those lost may come back
+        elif fleets.spot_is_there:
             workers = dict(staying)
-        elif not is_on_demand(staying) and not covers(workers, staying):
-            workers = self._now.asked  # survivors that have no part in it train on
         return replace(
             told,
             workers=workers,
