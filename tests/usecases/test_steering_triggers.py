@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ def test_a_rebalance_hint_is_decided_about_and_moves_nothing_that_works(folder: 
 
 @pytest.mark.parametrize("facts", [{"instance_type": ""}, {"job_id": ""}], ids=["where", "job"])
 def test_a_fleet_that_trains_and_was_never_seen_is_told_and_left_alone(
-    folder: Path, facts: dict[str, str]
+    folder: Path, facts: dict[str, Any]
 ) -> None:
     async def unseen(cluster: SteeredCluster) -> None:
         for number in range(3):
