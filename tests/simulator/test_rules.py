@@ -134,6 +134,20 @@ def test_a_pool_that_refused_for_hours_is_used_as_soon_as_it_gives_nodes() -> No
     assert run.finish_s < (2.4 + 10.3) * 3600
 
 
+def test_a_pool_that_gave_nothing_is_no_better_than_one_that_lost_a_node() -> None:
+    capacity = {spot("a"): hours((0, 1), (1, 0), (1.1, 1)), spot("b"): hours((0, 0))}
+    conditions = Conditions(notice_s=0.0, checkpoint_every_s=10.0, is_probed=False)
+    market = MarketTrace(capacity=capacity, prices={spot("b"): hours((0, 0.999))})
+    scene = scene_of(job_of(deadline_hours=20), market_of("ab"), market, conditions=conditions)
+
+    run = steered(scene, market_of("ab"))
+
+    # Ten hours of work, two restarts and 300 s in which nothing came, twice.
+    assert run.finish_s is not None
+    assert run.finish_s < 10.6 * 3600
+    assert {*run.node_s_by_pool} == {spot("a")}
+
+
 def test_without_a_grant_timeout_a_pool_that_gives_nothing_is_waited_for() -> None:
     market = MarketTrace(capacity={spot("a"): hours((0, 0))}, prices={spot("b"): hours((0, 1.2))})
     conditions = Conditions(notice_s=0.0, checkpoint_every_s=10.0, is_probed=False)

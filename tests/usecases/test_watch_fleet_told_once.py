@@ -39,10 +39,11 @@ def test_a_pool_that_grants_nothing_fails_once_until_it_has_cooled_down() -> Non
     assert later.failures[POOL][0] == 2
 
 
-def test_a_refusal_is_no_lost_node() -> None:
-    _, memory = told(NOTHING_CAME, for_s=3600)
+def test_a_pool_that_refuses_for_hours_counts_as_one_loss() -> None:
+    _, memory = told(NOTHING_CAME, for_s=4 * 3600)
 
-    assert POOL not in memory.weather
+    assert memory.failures[POOL][0] > 3
+    assert memory.weather[POOL].losses == 1
 
 
 @pytest.mark.parametrize("lasts", [1, 3])

@@ -181,7 +181,8 @@ def _cooled(
         count, last_s = failures.get(pool, (0, view.time_s))
         count = 1 if view.time_s - last_s > rules.forget_failures_s else count + 1
         failures[pool] = (count, view.time_s)
-        if not view.is_probed and pool not in refused:  # which takes no work
+        # That takes no work; but a pool that gives nothing is no better than one that lost a node.
+        if not view.is_probed and (pool not in refused or count == 1):
             seen = weather.get(pool, Weather())
             weather[pool] = replace(seen, losses=seen.losses + 1)
         if rules.cool_down:
