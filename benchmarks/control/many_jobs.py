@@ -17,6 +17,7 @@ from typing import Any
 
 import grpc
 
+from benchmarks.daemon.load import raise_file_limit
 from spotwright.adapters.store.sql_store import open_store
 from spotwright.client import Client
 from spotwright.domain.job_run import JobCourse, JobRun, JobState, Progress, Steer
@@ -37,6 +38,7 @@ def many_jobs(
     job_count: int = 1000, *, events_per_s: float = 10.0, lasts_s: float = 60.0
 ) -> list[tuple[str, str]]:
     """Return the figures as rows of a table."""
+    raise_file_limit()
     with tempfile.TemporaryDirectory(prefix="sw-") as name:
         daemon = DaemonProcess(Path(name))
         pool = _prepared(daemon, Path(name), job_count)
@@ -75,8 +77,7 @@ def _prepared(daemon: DaemonProcess, folder: Path, job_count: int) -> Pool:
 async def _measured(
     daemon: DaemonProcess, pool: Pool, job_count: int, *, events_per_s: float, lasts_s: float
 ) -> list[tuple[str, str]]:
-    channels = [grpc.aio.insecure_channel(daemon.address) for _ in range(4)]
-    agents = [_Agent(number, channels[number % 4], pool) for number in range(job_count)]
+    agents = [_Agent(number, _channel(daemon.address), pool) for number in range(job_count)]
     sending = [asyncio.create_task(agent.run()) for agent in agents]
     await asyncio.sleep(_SETTLE_S)
     quiet = await _taken(daemon, lasts_s / 2)
@@ -103,6 +104,11 @@ async def _measured(
         ),
         ("notices given, jobs decided about", f"{decided}, {told}"),
     ]
+
+
+def _channel(address: str) -> grpc.aio.Channel:
+    """Return a connection of its own, as each host has: new sessions are let in by connection."""
+    return grpc.aio.insecure_channel(address, [("grpc.use_local_subchannel_pool", 1)])
 
 
 async def _give_notices(agents: "list[_Agent]", events_per_s: float) -> None:
