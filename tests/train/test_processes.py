@@ -1,5 +1,6 @@
 """Servers and workers as processes of their own, some of which are killed."""
 
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -107,3 +108,28 @@ def test_a_server_that_is_asked_to_end_saves_what_it_has(tmp_path: Path) -> None
 
     assert done.saved_version == done.version == saved(tmp_path)[0] > 0
     assert not done.is_over
+
+
+def test_a_worker_that_is_to_end_waits_for_no_server_that_is_away() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, roles() as running:
+        running.append(worker(silent.getsockname()[1], "w"))
+        connection, _ = silent.accept()
+        with connection:
+            running[0].process.terminate()
+            done = running[0].result()
+
+    assert (done.ended, done.steps) == ("stopped", 0)
+
+
+def test_a_worker_that_is_to_end_leaves_when_its_server_dies(tmp_path: Path) -> None:
+    port = stable_port()
+    with roles() as running:
+        ps = server(port, tmp_path, steps=100_000, every=100_000)
+        running += [ps, worker(port, "w")]
+        ps.wait_for("updates/s")
+        ps.kill()
+        running[1].process.terminate()
+        done = running[1].result()
+
+    assert done.ended == "stopped"
+    assert done.steps > 0

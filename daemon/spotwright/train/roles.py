@@ -13,7 +13,7 @@ from types import FrameType
 import torch
 
 from spotwright.domain.address import Address
-from spotwright.domain.errors import TrainingOverError
+from spotwright.domain.errors import ServerLostError, TrainingOverError
 from spotwright.train.parameter_server import ParameterServer, ServerSettings
 from spotwright.train.script import load_task
 from spotwright.train.training_loop import TrainingLoop, WorkerResult
@@ -149,7 +149,7 @@ def run_server(
 
 
 def run_worker(role: WorkerRole, *, tell: Callable[[str], None]) -> WorkerResult:
-    """Train until training is over; SIGTERM ends after the step.
+    """Train until training is over; SIGTERM ends after the step, or where a server is away.
 
     Raises:
         LossNotFiniteError: this worker's loss is NaN; all training stops.
@@ -168,9 +168,18 @@ def run_worker(role: WorkerRole, *, tell: Callable[[str], None]) -> WorkerResult
     )
     reporter = StepReporter(rank=role.rank)
     loop = TrainingLoop(task, worker, batch=role.batch, reporter=reporter, stops=stopped.is_set)
+
+    def stop() -> None:
+        stopped.set()
+        worker.hurry()
+
     try:
-        with _at_sigterm(stopped.set), worker:
+        with _at_sigterm(stop), worker:
             return loop.run()
+    except ServerLostError:
+        if not stopped.is_set():
+            raise
+        return loop.result("stopped")
     except TrainingOverError as error:
         tell(str(error))
         return loop.result("late")

@@ -7,15 +7,17 @@ rented host, the certificate of the agent there.
 
 import socket
 import ssl
+import time
 from pathlib import Path
 
 from spotwright.domain.address import Address
 from spotwright.domain.errors import BadInputError, OutsideWorldError, PeerRefusedError
-from spotwright.train.wire import ConnectionLostError
+from spotwright.train.wire import MAGIC, ConnectionLostError, Wire
 
 _IDENTITY = "spiffe://spotwright/"
 _WORKER_KINDS = ("client/", "agent/")
 _HANDSHAKE_S = 10.0
+_DROPPED_AT_ONCE_BYTES = 64 * 1024
 _UNANSWERED_MS = 30_000  # a cut link is noticed after this, by whoever sends
 _IDLE_S, _PROBE_S, _PROBES = 10, 5, 4  # and by whoever waits
 
@@ -62,6 +64,8 @@ def accept(connection: socket.socket, context: ssl.SSLContext | None) -> socket.
         return connection
     connection.settimeout(_HANDSHAKE_S)
     try:
+        if connection.recv(len(MAGIC), socket.MSG_PEEK) == MAGIC:
+            _tell_to_use_tls(connection)
         secured = context.wrap_socket(connection, server_side=True)
     except OSError as error:
         raise PeerRefusedError(f"no TLS with the peer: {_told(error)}") from error
@@ -97,6 +101,20 @@ def connect(address: Address, *, tls_dir: Path | None, timeout_s: float) -> sock
         raise PeerRefusedError(f"{address} is refused: {_told(error)}") from error
     connection.settimeout(None)
     return connection
+
+
+def _tell_to_use_tls(connection: socket.socket) -> None:
+    """Say in the clear, to a peer that spoke so, what it lacks; it would wait for an answer."""
+    error = PeerRefusedError(
+        "this server talks to peers with a certificate only: give --tls-dir with one of its "
+        "authority, made by `spotwright certs`"
+    )
+    Wire(connection).refuse(error.reason, str(error))
+    connection.shutdown(socket.SHUT_WR)
+    end_s = time.monotonic() + _HANDSHAKE_S
+    while time.monotonic() < end_s and connection.recv(_DROPPED_AT_ONCE_BYTES):
+        pass  # what is closed with bytes unread takes back what was said
+    raise error
 
 
 def _worker_context(tls_dir: Path) -> ssl.SSLContext:

@@ -46,7 +46,7 @@ class ServerLink:
     def __init__(self, address: Address, settings: LinkSettings, memory: ModelMemory) -> None:
         self.address, self._settings, self._memory = address, settings, memory
         self._wire: Wire | None = None
-        self._opened = self._has_joined = self._is_ended = False
+        self._opened = self._has_joined = self._is_ended = self._is_hurried = False
         self.index, self.count = -1, -1
         self.version, self.sequence = 0, 0
         self.reconnects = 0
@@ -109,6 +109,10 @@ class ServerLink:
         self._is_ended = True
         self.close()
 
+    def hurry(self) -> None:
+        """Wait no longer for the server if it is away, or goes away."""
+        self._is_hurried = True
+
     def close(self) -> None:
         """End the connection without a word."""
         wire, self._wire = self._wire, None
@@ -137,14 +141,17 @@ class ServerLink:
             except ConnectionLostError as error:
                 self.close()
                 lost_s = lost_s or time.monotonic()
-                if time.monotonic() - lost_s > self._settings.patience_s:
-                    raise ServerLostError(
-                        f"parameter server {self.address} is away for "
-                        f"{self._settings.patience_s:g} s ({error}); start it again with the same "
-                        "checkpoint, and this worker anew"
-                    ) from error
+                away_s = time.monotonic() - lost_s
+                if away_s > self._settings.patience_s or self._is_hurried:
+                    raise self._lost(min(away_s, self._settings.patience_s), error) from error
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _lost(self, away_s: float, error: ConnectionLostError) -> ServerLostError:
+        return ServerLostError(
+            f"parameter server {self.address} is away for {away_s:.2g} s ({error}); start it "
+            "again with the same checkpoint, and this worker anew"
+        )
 
     def _connect(self) -> None:
         settings = self._settings

@@ -198,5 +198,4 @@ class Session:
             raise self._progress.failure
 
     def _refuse(self, error: SpotwrightError) -> None:
-        note = {"reason": error.reason, "problem": str(error)}
-        self.wire.send(Frame(kind=FrameKind.REFUSED, note=note))
+        self.wire.refuse(error.reason, str(error))

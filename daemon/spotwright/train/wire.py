@@ -101,6 +101,10 @@ class Wire:
         )  # fmt: skip
         self._send_all([memoryview(header + note), *body])
 
+    def refuse(self, reason: str, problem: str) -> None:
+        """Tell the peer why it is not served."""
+        self.send(Frame(kind=FrameKind.REFUSED, note={"reason": reason, "problem": problem}))
+
     def receive_head(self, *, note_max_bytes: int = NOTE_MAX_BYTES) -> Frame:
         """Receive a frame up to its body, which must be received next.
 

@@ -78,7 +78,7 @@ class Worker:
         self._links = [ServerLink(Address.parse(s), settings, self.memory) for s in servers]
         self._threads = ThreadPoolExecutor(len(servers), thread_name_prefix="server")
         self.sequence = 0
-        self.is_over = False
+        self.is_over = self._has_joined = False
 
     @property
     def reconnects(self) -> int:
@@ -102,7 +102,7 @@ class Worker:
             self.close()
             raise
         self.sequence = max(link.sequence for link in self._links)
-        self.is_over = Flag.OVER in answer.flags
+        self.is_over, self._has_joined = Flag.OVER in answer.flags, True
         self.memory.spread()
 
     def exchange(self, *, loss: float, batch: int) -> Exchange:
@@ -145,6 +145,16 @@ class Worker:
         """Receive the parameters as they are now, and drop the gradients."""
         self._on_all(ServerLink.pull)
         self.memory.spread()
+
+    def hurry(self) -> None:
+        """Wait for no server that is away, nor to join; from another thread or a signal.
+
+        Whoever waits so gets a ServerLostError. A step that servers answer still ends.
+        """
+        for link in self._links:
+            link.hurry()
+            if not self._has_joined:
+                link.end()
 
     def leave(self, failure: str = "") -> None:
         """Say goodbye; the others go on.
