@@ -17,6 +17,7 @@ from spotwright.domain.workload import Strategy
 from spotwright.train.checkpoint import from_bytes, load_into, to_parts
 from spotwright.train.checkpoint_places import BucketPlace, CheckpointPlace, FolderPlace, open_place
 from tests.moto_server import MotoServer, moto  # noqa: F401  a fixture
+from tests.train.role_process import wait_until
 from tests.train.small_training import backward, build_model, parameters, small_job
 
 
@@ -63,6 +64,37 @@ def test_a_model_is_loaded_from_the_checkpoints_of_all_servers(tmp_path: Path) -
     assert torch.equal(parameters(model), served)
     with pytest.raises(CheckpointError, match="of all servers are needed, found 1 of 2"):
         load_into(model, found[:1])
+
+
+def go_on(folder: Path, updates: int, *, steps: int | None = None) -> list[tuple[int, bool]]:
+    """Train two servers on from a folder; return how far each is and whether all is over."""
+    with small_job(checkpoint=str(folder), count=2, steps=steps) as job:
+        model = build_model()
+        with job.worker("w", model) as worker:
+            for seed in range(updates):
+                worker.exchange(loss=backward(model, seed), batch=8)
+        wait_until(lambda: steps is None or all(s.progress.is_over for s in job.servers))
+        return [(s.progress.shard.version, s.progress.is_over) for s in job.servers]
+
+
+def go_on_over(folder: Path, *, steps: int) -> list[bool]:
+    """Return whether all is over for servers that go on from a folder."""
+    with small_job(checkpoint=str(folder), count=2, steps=steps) as job:
+        return [server.progress.is_over for server in job.servers]
+
+
+def test_a_server_that_lost_updates_still_knows_that_all_is_over(tmp_path: Path) -> None:
+    go_on(tmp_path, 3)
+    earlier = (tmp_path / "shard-1-of-2.ckpt").read_bytes()
+    go_on(tmp_path, 1)
+    (tmp_path / "shard-1-of-2.ckpt").write_bytes(earlier)  # as if it had been killed
+    ended = go_on(tmp_path, 2, steps=6)
+
+    again = go_on_over(tmp_path, steps=6)
+    longer = go_on_over(tmp_path, steps=9)
+
+    assert ended == [(6, True), (5, True)]
+    assert (again, longer) == ([True, True], [False, False])
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ class Checkpoint:
     version: int
     applied: Mapping[str, int]
     members: Sequence[str]
-    is_over: bool
+    is_over: bool  # also where another server made the last step, and this one lacks some
+    steps: int | None  # after which it was to be over
     parameters: Tensor  # flat, as bytes
     optimizer: Mapping[str, Any]
 
@@ -70,6 +71,7 @@ def to_parts(checkpoint: Checkpoint) -> list[memoryview]:
         "applied": dict(checkpoint.applied),
         "members": list(checkpoint.members),
         "is_over": checkpoint.is_over,
+        "steps": checkpoint.steps,
         "optimizer": _tree(checkpoint.optimizer, tensors),
         "tensors": [[list(t.shape), dtype_name(t.dtype)] for t in tensors],
     }  # fmt: skip
@@ -161,6 +163,7 @@ def _read(body: memoryview) -> Checkpoint:
         applied=header["applied"],
         members=header["members"],
         is_over=header["is_over"],
+        steps=header.get("steps"),  # checkpoints were once without
         parameters=parameters,
         optimizer=_untree(header["optimizer"], tensors),
     )

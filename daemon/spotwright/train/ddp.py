@@ -141,6 +141,7 @@ class ElasticDdp:
             applied={},
             members=[],
             is_over=False,
+            steps=None,
             parameters=_flat(self.task.model, layout),
             optimizer=self.task.optimizer.state_dict(),
         )

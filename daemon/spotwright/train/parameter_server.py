@@ -191,7 +191,8 @@ class ParameterServer:
         )
         shard.restore(found.parameters, dict(found.optimizer))
         shard.version, shard.applied = found.version, dict(found.applied)
-        if found.is_over and (self.settings.steps or 0) <= found.version:
+        reached = max(found.version, found.steps or 0)
+        if found.is_over and (self.settings.steps or 0) <= reached:
             self.progress.end()
         return found
 
@@ -214,6 +215,7 @@ class ParameterServer:
             applied=dict(shard.applied),
             members=self.updates.members(),
             is_over=self.progress.is_over,
+            steps=self.settings.steps,
             parameters=shard.flat.raw.clone(),
             optimizer=shard.copied_state(),
         )

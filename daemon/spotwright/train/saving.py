@@ -43,6 +43,7 @@ class Saver:
         """
         self._progress, self._rules, self._snapshot = progress, rules, snapshot
         self._saved = self._copied = progress.shard.version
+        self._copied_end = progress.is_over
         self._stopping = False
         self._failure: TrainingError | None = None
         self._thread = threading.Thread(target=self._run, name="saver", daemon=True)
@@ -101,11 +102,17 @@ class Saver:
         with progress.lock:
             while not self._stopping and progress.shard.version - self._copied < self._half:
                 progress.lock.wait()
-            if self._stopping and progress.shard.version == self._copied:
+            if self._stopping and self._is_all_copied:
                 return None
             copy = self._snapshot()
-            self._copied = copy.version
+            self._copied, self._copied_end = copy.version, copy.is_over
             return copy
+
+    @property
+    def _is_all_copied(self) -> bool:
+        """Whether the latest copy has the last update, and the end, which may come after it."""
+        progress = self._progress
+        return (progress.shard.version, progress.is_over) == (self._copied, self._copied_end)
 
     def _write(self, copy: Checkpoint) -> None:
         parts, until_s, pause_s = to_parts(copy), time.monotonic() + _GIVES_UP_S, _FIRST_PAUSE_S
