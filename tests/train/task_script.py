@@ -40,6 +40,10 @@ def build_all_killed() -> Task:
     return build()._replace(data=all_killed)
 
 
+def build_all_spoiled() -> Task:
+    return build()._replace(data=all_spoiled)
+
+
 def build_too_large() -> Task:
     return build()._replace(loss=too_large)
 
@@ -67,6 +71,11 @@ def spoiled(worker: str, size: int) -> _Batches:
     """Yield what is not a number in the fifth batch of w1."""
     for step, (inputs, targets) in enumerate(plain(worker, size)):
         yield (inputs * torch.nan if (worker, step) == ("w1", 4) else inputs), targets
+
+
+def all_spoiled(worker: str, size: int) -> _Batches:
+    """Yield what is not a number."""
+    return ((inputs * torch.nan, targets) for inputs, targets in plain(worker, size))
 
 
 def empty(worker: str, size: int) -> _Batches:

@@ -1,6 +1,9 @@
 """The all-reduce recipe: uneven splits, gradients of the joint batch, and resuming."""
 
 import multiprocessing
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from spotwright.domain.errors import BatchError
 from spotwright.train.checkpoint_places import FolderPlace
 from spotwright.train.ddp import ElasticDdp, split_batch
 from spotwright.train.script import Task
+from tests.train.role_process import ROOT, SCRIPT
 from tests.train.small_training import batch, build_model, parameters, sgd
 
 
@@ -85,3 +89,22 @@ def test_two_processes_make_the_steps_of_the_joint_batch_and_resume(tmp_path: Pa
         torch.testing.assert_close(
             torch.from_numpy(found), parameters(oracle), rtol=1e-4, atol=1e-6
         )
+
+
+def test_torchrun_does_not_start_anew_what_no_restart_mends() -> None:
+    run = subprocess.run(
+        [
+            sys.executable, "-m", "torch.distributed.run", "--standalone", "--max-restarts", "3",
+            "-m", "spotwright.train.ddp", f"{SCRIPT}:build_all_spoiled",
+            "--batch", "8", "--steps", "3",
+        ],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )  # fmt: skip
+
+    assert run.returncode != 0
+    assert run.stderr.count("error: loss is nan on worker rank0 at step 1") == 1

@@ -11,6 +11,9 @@ loss is weighted by processes * own batch / batch, so the result is the gradient
 
 import argparse
 import math
+import os
+import signal
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -19,7 +22,7 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from spotwright.domain.errors import BatchError, LossNotFiniteError
+from spotwright.domain.errors import BadInputError, BatchError, LossNotFiniteError, TrainingError
 from spotwright.train.checkpoint import Checkpoint, check_fits, from_bytes, load_into, to_parts
 from spotwright.train.checkpoint_places import CheckpointPlace, open_place, shard_name
 from spotwright.train.layout import FlatBuffer, Layout, named_tensors
@@ -197,8 +200,23 @@ def _broadcast(content: bytes) -> bytes:
 
 
 def main() -> None:
-    """Train a script as one of torchrun's processes."""
+    """Train a script as one of torchrun's processes; tell in a line what no restart mends."""
     asked = _asked()
+    try:
+        _train(asked)
+    except (BadInputError, TrainingError) as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        _end_torchrun()
+        sys.exit(1)
+
+
+def _end_torchrun() -> None:
+    """End the process that would start all anew, and find the same again each time."""
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        os.kill(os.getppid(), signal.SIGTERM)
+
+
+def _train(asked: argparse.Namespace) -> None:
     uses_cuda = torch.cuda.is_available()
     distributed.init_process_group("cpu:gloo,cuda:nccl" if uses_cuda else "gloo")
     try:
