@@ -1,5 +1,6 @@
 """Files in and out of the page cache."""
 
+import tempfile
 from pathlib import Path
 
 from spotwright.profiler import page_cache
@@ -25,3 +26,12 @@ def test_empty_files_have_no_pages(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
 
     assert page_cache.cached_fraction((tmp_path / "empty",)) == 0.0
+
+
+def test_files_that_live_in_memory_stay_there() -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        path = Path(folder) / "data"
+        path.write_bytes(bytes(100_000))
+        page_cache.drop([path])
+
+        assert page_cache.cached_fraction((path,)) == 1.0

@@ -4,6 +4,7 @@ posix_fadvise DONTNEED drops clean pages that nobody has mapped; a file system t
 drops none. So what is left is counted, by reads that refuse to wait for the disk.
 """
 
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -45,3 +46,7 @@ def _is_cached(descriptor: int, offset: int) -> bool:
         return os.preadv(descriptor, [bytearray(1)], offset, os.RWF_NOWAIT) == 1
     except BlockingIOError:
         return False
+    except OSError as error:
+        if error.errno != errno.EOPNOTSUPP:
+            raise
+        return True  # a file system that never waits, such as tmpfs, or cannot tell
