@@ -12,10 +12,16 @@ import pytest
 import torch
 from torch import nn
 
-from spotwright.domain.errors import PeerRefusedError, TrainingError, TrainingOverError
+from spotwright.domain.errors import (
+    PeerRefusedError,
+    ServerLostError,
+    TrainingError,
+    TrainingOverError,
+)
 from spotwright.domain.workload import Strategy
 from spotwright.train import Worker
 from tests.train.lossy_line import lossy_line
+from tests.train.role_process import wait_until
 from tests.train.small_training import backward, build_model, small_job, together
 
 
@@ -66,6 +72,24 @@ def test_a_round_does_not_wait_for_a_worker_whose_connection_ended() -> None:
         stays.leave()
 
     assert (told.applied, told.version, members) == (True, 1, ["stays"])
+
+
+def test_a_worker_that_is_broken_off_says_no_goodbye_it_would_wait_for() -> None:
+    with small_job(Strategy.BSP_PS, count=2, begin_with=2) as job:
+        models = [build_model(), build_model()]
+        stays, ends = (job.worker(name, model) for name, model in zip("se", models, strict=True))
+        with together(stays.join, ends.join):
+            pass
+
+        def waits_for_its_round() -> None:
+            with pytest.raises(ServerLostError, match="was ended here"):
+                ends.exchange(loss=backward(models[1], 1), batch=8)
+
+        with together(waits_for_its_round):
+            rounds = [server.updates for server in job.servers]
+            wait_until(lambda: all(r._pushes for r in rounds))  # type: ignore[attr-defined]
+            ends.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+        stays.close()
 
 
 def test_a_worker_does_not_wait_for_one_server_when_another_has_failed() -> None:

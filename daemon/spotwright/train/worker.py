@@ -181,7 +181,10 @@ class Worker:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.leave(str(error) if isinstance(error, LossNotFiniteError) else "")
+        if kind is not None and not issubclass(kind, Exception):
+            self.close()  # Ctrl-C: a goodbye would wait behind the exchange that was broken off
+        else:
+            self.leave(str(error) if isinstance(error, LossNotFiniteError) else "")
 
     def _on_all(self, do: Callable[[ServerLink], _T]) -> list[_T]:
         return self._on(self._links, do)
