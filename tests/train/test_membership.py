@@ -118,9 +118,11 @@ def test_a_gradient_that_comes_after_its_round_is_not_applied_and_its_worker_goe
             pass
         quick.exchange(loss=backward(models[1], 1), batch=8)
         late = slow.exchange(loss=backward(models[0], 2), batch=8)
+        quick.exchange(loss=backward(models[1], 3), batch=8)
+        slow.pull()
         with together(
-            lambda: one_step(slow, models[0], 3),
-            lambda: one_step(quick, models[1], 4),
+            lambda: one_step(slow, models[0], 4),
+            lambda: one_step(quick, models[1], 5),
         ):
             pass
         updates = [(update.worker, update.version) for update in job.updates[0]]
@@ -128,8 +130,36 @@ def test_a_gradient_that_comes_after_its_round_is_not_applied_and_its_worker_goe
         quick.leave()
 
     assert (late.applied, late.version) == (False, 1)
-    assert updates[0] == ("quick", 1)
-    assert sorted(updates[1:]) == [("quick", 2), ("slow", 2)]
+    assert updates[:2] == [("quick", 1), ("quick", 2)]
+    assert sorted(updates[2:]) == [("quick", 3), ("slow", 3)]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_worker_that_hangs_is_waited_for_once_and_not_in_every_round(count: int) -> None:
+    with small_job(Strategy.BSP_PS, count=count, begin_with=2, patience_s=0.5) as job:
+        models = [build_model(), build_model()]
+        hangs, goes_on = (job.worker(name, m) for name, m in zip("hg", models, strict=True))
+        with together(hangs.join, goes_on.join):
+            pass
+        members = []
+        for seed in range(3):
+            goes_on.exchange(loss=backward(models[1], seed), batch=8)
+            members.append(job.servers[0].updates.members())
+        late = hangs.exchange(loss=backward(models[0], 2), batch=8)
+        goes_on.exchange(loss=backward(models[1], 4), batch=8)
+        members.append(job.servers[0].updates.members())
+        hangs.pull()
+        with together(
+            lambda: one_step(hangs, models[0], 5), lambda: one_step(goes_on, models[1], 6)
+        ):
+            pass
+        versions = [[(u.worker, u.version) for u in seen][4:] for seen in job.updates]
+        hangs.leave()
+        goes_on.leave()
+
+    assert not late.applied
+    assert members == [["g"], ["g"], ["g"], ["g", "h"]]
+    assert [sorted(seen) for seen in versions] == [[("g", 5), ("h", 5)]] * count
 
 
 @pytest.mark.parametrize("strategy", [Strategy.ASP_PS, Strategy.BSP_PS])

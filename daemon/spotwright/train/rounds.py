@@ -4,7 +4,8 @@ Server 0 says who is a member. A worker that joins becomes one when the open rou
 once where nobody else trains; one that leaves, or whose connection ends, is waited for no longer.
 The other servers learn the members from the pushes themselves, whose note carries the list that
 server 0 gave with the parameters, so that all servers make the same rounds. A round that waits for
-longer than the patience closes without those that are missing; they are told.
+longer than the patience closes without those that are missing. These are told when they push, and
+are members again when the open round closes: a worker that hangs is waited for once.
 
 The mean is kept as a running one, mean += (gradient - mean) * batch / batches so far: it cannot
 overflow where the gradients do not.
@@ -87,6 +88,8 @@ class SynchronousRounds:
             if push.sequence <= progress.shard.applied.get(push.worker, 0):
                 return Outcome(applied=True)
             if push.version < version or not progress.takes_updates:
+                if push.worker not in self._members:
+                    self._joining.add(push.worker)  # not at once: servers have a list per version
                 return Outcome(applied=False, staleness=max(0, version - push.version))
             self._learn_members(push.note)
             if push.worker not in self._pushes:
@@ -135,6 +138,8 @@ class SynchronousRounds:
         if not self._pushes or not self._progress.takes_updates:
             return  # closed, or ended, by another while this one waited
         pushes, self._pushes, self._batches = self._pushes, {}, 0
+        if self._rules.decides_members:
+            self._members -= self._connected - set(pushes)
         self._progress.shard.apply(self._mean)
         for push in pushes.values():
             self._progress.applied(push, 0)
