@@ -4,7 +4,6 @@ What the slow link makes of a cluster is predicted by the product's model, from 
 one worker as the speed before it.
 """
 
-import sys
 from dataclasses import replace
 
 from benchmarks.table import Row, print_rows
@@ -14,6 +13,7 @@ from lab.faulty_run import (
     longest_gap_s,
     lost_count,
     run_with_faults,
+    tell,
     twice_count,
 )
 from lab.measure import iteration_within
@@ -35,7 +35,7 @@ def measure_cut_and_slow(setting: Setting) -> None:
         rows += _cut_rows(run_with_faults(setting, scenario), scenario)
     print_rows("The cable of a worker is pulled and plugged in again", rows)
     slowed = fault_scenarios(setting.options.scenarios, "link-slowed")
-    profiler = Profiler(setting.lab, tell=_tell, seconds=setting.options.seconds)
+    profiler = Profiler(setting.lab, tell=tell, seconds=setting.options.seconds)
     profile, rows = profiler.profile(slowed), []
     for scenario in slowed:
         rows += _slow_rows(run_with_faults(setting, scenario), scenario, profile)
@@ -124,7 +124,3 @@ def _slowed(scenario: Scenario, fault: Fault) -> Scenario:
         for worker in scenario.workers
     )
     return replace(scenario, workers=workers)
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

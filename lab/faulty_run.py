@@ -4,6 +4,7 @@ An update is acknowledged once its worker has written down the step: it had the 
 then. An answer that comes after the last update may be a refusal, since training is over.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -23,6 +24,11 @@ class Happened(NamedTuple):
 
     fault: Fault
     at_s: float
+
+
+def tell(text: str) -> None:
+    """Tell somebody who waits what is done now."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def fault_scenarios(scenarios: Path, beginning: str) -> list[Scenario]:
@@ -51,6 +57,7 @@ def steps_of(scenario: Scenario) -> int:
 
 def run_with_faults(setting: Setting, scenario: Scenario) -> Outcome:
     """Run a scenario to its end."""
+    tell(scenario.name)
     seed = setting.options.seed
     return run_scenario(setting.lab, scenario, steps=steps_of(scenario), seed=seed)
 

@@ -6,7 +6,6 @@ there. What it expects before a change cannot know of it, so only what it told a
 has a target.
 """
 
-import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import fmean
@@ -19,6 +18,7 @@ from lab.faulty_run import (
     longest_gap_s,
     lost_count,
     steps_of,
+    tell,
     twice_count,
 )
 from lab.followed_job import FollowedJob, job_for_fleet
@@ -37,7 +37,7 @@ _MOST_STEPS_WITHOUT = 2.0  # of a worker, in which somebody else makes an update
 def measure_lost_workers(setting: Setting) -> None:
     """Five of eight workers are killed and three come, beside what the daemon expects."""
     [scenario] = fault_scenarios(setting.options.scenarios, "lost-workers")
-    profiler = Profiler(setting.lab, tell=_tell, seconds=setting.options.seconds)
+    profiler = Profiler(setting.lab, tell=tell, seconds=setting.options.seconds)
     profile = profiler.profile([scenario])
     steps = steps_of(scenario)
     job = FollowedJob.start(setting, scenario, job_for_fleet(scenario, profile, steps=steps))
@@ -135,7 +135,3 @@ def _row(what: str, told: Told | None, course: Sequence[float], is_held: bool) -
         target=f"within {_TARGET_FRACTION:.0%}" if is_held else "-",
         is_met=abs(error) <= _TARGET_FRACTION if is_held else None,
     )
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

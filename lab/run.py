@@ -11,10 +11,11 @@ from lab.laboratory import Laboratory
 from lab.roles import PORT, Served, WorkerTask
 from lab.scenario import Fault, FaultKind, Scenario, WorkerHost
 from spotwright.domain.address import Address
+from spotwright.domain.errors import OutsideWorldError
 from spotwright.domain.workload import Strategy
 from spotwright.train import ServerSettings
 
-_RUNS = "runs"
+_RUNS, _PATIENCE_S = "runs", 120.0
 Watch = Callable[[Fault, str], None]
 
 
@@ -163,13 +164,15 @@ class ServedRun:
                 server.receive()
             for worker in self._scenario.starters:
                 self._start_worker(worker)
+            if self._scenario.faults:
+                self._until_everybody_steps()
             began_s = time.monotonic()
             self._let_faults_happen(began_s, watch)
             served = tuple(self._ended(server) for server in self._servers.values())
         finally:
             for process in (*self._workers.values(), *self._servers.values()):
                 process.kill()
-        logs = {w.name: self._folder / f"{w.name}.csv" for w in self._scenario.workers}
+        logs = {w.name: self._log(w.name) for w in self._scenario.workers}
         return Outcome(
             began_s=began_s,
             steps={name: read_steps(path) for name, path in logs.items() if path.exists()},
@@ -178,9 +181,29 @@ class ServedRun:
             applied={
                 name: read_applied(path)
                 for name in self._servers
-                if (path := self._folder / f"{name}.csv").exists()
+                if (path := self._log(name)).exists()
             },
         )
+
+    def _log(self, name: str) -> Path:
+        return self._folder / f"{name}.csv"
+
+    def _until_everybody_steps(self) -> None:
+        """Wait for each first step: times of faults count from then, however slow a start is.
+
+        Raises:
+            OutsideWorldError: somebody makes none.
+        """
+        waiting = {worker.name for worker in self._scenario.starters}
+        end_s = time.monotonic() + _PATIENCE_S
+        while waiting:
+            waiting = {name for name in waiting if not self._has_stepped(name)}
+            if time.monotonic() > end_s:
+                raise OutsideWorldError(f"{', '.join(sorted(waiting))} made no step")
+            time.sleep(0.02)
+
+    def _has_stepped(self, worker: str) -> bool:
+        return self._log(worker).exists() and bool(read_steps(self._log(worker)))
 
     def _start_server(self, index: int, name: str) -> HostProcess:
         host = self._lab.hosts[name]
@@ -195,7 +218,7 @@ class ServedRun:
             checkpoint=str(self._folder / "checkpoint") if self._scenario.faults else None,
             every=self._scenario.checkpoint_every,
         )
-        log = self._folder / f"{name}.csv" if self._scenario.faults else None
+        log = self._log(name) if self._scenario.faults else None
         return HostProcess(host, roles.serve, self._scenario.model, settings, log)
 
     def _start_worker(self, worker: WorkerHost) -> None:

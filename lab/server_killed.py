@@ -24,7 +24,7 @@ def _rows(outcome: Outcome, scenario: Scenario) -> list[Row]:
     )
     [name] = kill.fault.hosts
     applied = outcome.applied[name]
-    reached = max(one.version for one in applied if one.at_s < start.at_s)
+    reached = max((one.version for one in applied if one.at_s < start.at_s), default=0)
     again = [one for one in applied if one.at_s >= start.at_s]
     served = outcome.served[server_names(scenario).index(name)]
     resumed = served.resumed_version or 0
