@@ -74,21 +74,21 @@ def longest_gap_s(applied: Sequence[Applied], begin_s: float, end_s: float) -> f
     return max(b - a for a, b in pairwise([begin_s, *inside, end_s]))
 
 
-def acknowledged_count(outcome: Outcome) -> int:
-    """Return how many updates workers know to be made."""
-    return sum(len(own) for own in outcome.steps.values())
+def acknowledged(outcome: Outcome, applied: Sequence[Applied]) -> list[tuple[str, int]]:
+    """Return the updates that workers know to be made, as worker and its count."""
+    over_s = applied[-1].at_s
+    return [
+        (worker, step.number)
+        for worker, own in outcome.steps.items()
+        for step in own
+        if step.ended_s < over_s
+    ]
 
 
 def lost_count(outcome: Outcome, applied: Sequence[Applied]) -> int:
     """Return how many acknowledged updates a server never made."""
     made = {(one.worker, one.sequence) for one in applied}
-    over_s = applied[-1].at_s
-    return sum(
-        (worker, step.number) not in made
-        for worker, own in outcome.steps.items()
-        for step in own
-        if step.ended_s < over_s
-    )
+    return sum(update not in made for update in acknowledged(outcome, applied))
 
 
 def twice_count(applied: Sequence[Applied]) -> int:

@@ -12,7 +12,7 @@ from statistics import fmean
 
 from benchmarks.table import Row, print_rows
 from lab.faulty_run import (
-    acknowledged_count,
+    acknowledged,
     fault_scenarios,
     happened,
     longest_gap_s,
@@ -75,7 +75,7 @@ def _training_rows(outcome: Outcome, scenario: Scenario) -> list[Row]:
         ),
         Row(
             what="acknowledged updates that the server does not have",
-            figure=f"{lost} of {acknowledged_count(outcome):,}",
+            figure=f"{lost} of {len(acknowledged(outcome, applied)):,}",
             target="0",
             is_met=lost == 0,
         ),
