@@ -1,11 +1,10 @@
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 
 import pytest
 
 from spotwright.domain.job import TargetKind
-from spotwright.domain.job_run import JobState
+from spotwright.domain.job_run import Forecast, JobCourse, JobState
 from spotwright.domain.offer import Market, Pool
 from spotwright.domain.planned_run import PlannedPool, PlannedRun
 from spotwright.domain.prediction import LinkRates, StepTerms
@@ -22,6 +21,7 @@ from tests.usecases.example_job_run import after, agent_record, job_run, planned
 PER_S = 27.8 / 100_000  # of the goal, as planned
 FAST, SLOW = (Pool(name, "use1-az4", Market.SPOT) for name in ("fast", "slow"))
 RUNNING = job_run(state=JobState.RUNNING)
+COURSE = JobCourse(spent_usd=1.0, spent_until=after(1800))
 
 
 def planned(kind: TargetKind = TargetKind.SAMPLES, *, strategy: Strategy) -> PlannedRun:
@@ -135,13 +135,13 @@ def _placed(facts: AgentFacts, pool: Pool) -> AgentFacts:
     return replace(facts, instance_type=pool.instance_type, zone=pool.zone, market=str(pool.market))
 
 
-def looked_end_s(names: str, seen: datetime) -> float:
-    """Return the end that a look at a job with one node left of two expects."""
+def looked(names: str) -> Forecast:
+    """Return what a look half an hour after the start, half of the work done, expects."""
     plan = replace(planned_run(), workers={FAST: 2}, prices_usd_per_hour={FAST: 1.8})
-    agents = [agent_record(name, last_seen=seen) for name in names]
+    agents = [agent_record(name, last_seen=after(1800)) for name in names]
     agents = [replace(agent, facts=_placed(agent.facts, FAST)) for agent in agents]
     found = look_at_fleet(
-        replace(RUNNING, progress_fraction=0.5),
+        replace(RUNNING, progress_fraction=0.5, course=COURSE),
         Promise(plan, plan),
         agents,
         notes=SteeringNotes(),
@@ -151,13 +151,18 @@ def looked_end_s(names: str, seen: datetime) -> float:
     )
     assert found.keep
     assert found.course.forecast is not None
-    return found.course.forecast.duration_s.mid
+    return found.course.forecast
 
 
-def test_a_job_that_nobody_steers_is_forecast_with_the_nodes_that_are_there() -> None:
-    assert looked_end_s("ab", after(1800)) == pytest.approx(1800 + 1800)
-    assert looked_end_s("a", after(1800)) == pytest.approx(1800 + 3600)
+@pytest.mark.parametrize(
+    ("names", "hours_left", "usd_per_hour"),
+    [("ab", 0.5, 3.6), ("a", 1.0, 1.8), ("", 0.5, 3.6)],  # the last: hosts are not known
+)
+def test_a_job_that_nobody_steers_is_forecast_with_the_nodes_that_are_there(
+    names: str, hours_left: float, usd_per_hour: float
+) -> None:
+    found = looked(names)
 
-
-def test_a_job_whose_hosts_are_not_known_is_forecast_as_planned() -> None:
-    assert looked_end_s("", after(1800)) == pytest.approx(1800 + 1800)
+    assert found.duration_s.mid == pytest.approx(1800 + 3600 * hours_left)
+    assert found.cost_usd is not None
+    assert found.cost_usd.mid == pytest.approx(1.0 + usd_per_hour * hours_left)

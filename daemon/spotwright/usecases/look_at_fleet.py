@@ -216,8 +216,17 @@ class _Look:
         pace = meters.whole.measured(job, planned, now=now, is_whole=_is_whole(seen.view))
         prices = {**planned.prices_usd_per_hour, **notes.prices_usd_per_hour}
         course, missing = self._paid(seen, notes, prices)
-        to_come = pace if job.course.steer is not Steer.OFF else self._standing(seen, meters)
-        forecast = forecast_job(replace(job, course=course), planned, now=now, pace_factor=to_come)
+        to_come, rent = pace, planned.rent_usd_per_hour
+        if job.course.steer is Steer.OFF and seen.was_seen:  # nobody gives it other nodes
+            share = planned_share(seen.view, planned)
+            to_come = meters.standing.measured(job, planned, now=now, share=share)
+            rent = None if missing else usd_per_hour(rented(seen, planned), prices)
+        forecast = forecast_job(
+            replace(job, course=course),
+            replace(planned, rent_usd_per_hour=rent),
+            now=now,
+            pace_factor=to_come,
+        )
         if forecast is not None and missing:
             forecast = replace(forecast, cost_usd=None)
         course = replace(course, forecast=forecast)
@@ -237,12 +246,6 @@ class _Look:
             or (_is_old(job.course, now) and not missing),
         )
         return looked, seen._replace(view=view)
-
-    def _standing(self, seen: Seen, meters: Meters) -> float | None:
-        """Return the pace of the nodes that are there: nobody but its owner gives it others."""
-        planned = self.promise.current
-        share = planned_share(seen.view, planned) if seen.was_seen else 1.0
-        return meters.standing.measured(self.job, planned, now=self.now, share=share)
 
     def _paid(
         self, seen: Seen, notes: SteeringNotes, prices: Mapping[Pool, float]
