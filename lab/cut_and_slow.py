@@ -5,6 +5,7 @@ one worker as the speed before it.
 """
 
 from dataclasses import replace
+from statistics import median
 
 from benchmarks.table import Row, print_rows
 from lab.faulty_run import (
@@ -50,7 +51,7 @@ def _cut_rows(outcome: Outcome, scenario: Scenario) -> list[Row]:
     gap_s = longest_gap_s(applied, cut.at_s, mend.at_s)
     own = [one for one in applied if one.worker == name]
     back = [one for one in own if one.at_s >= mend.at_s]
-    step_s = outcome.steps[name][0].step_s
+    step_s = median(step.step_s for own in outcome.steps.values() for step in own)
     gaps = [one.sequence for one in own] != list(range(1, len(own) + 1))
     lost, twice = lost_count(outcome, applied), twice_count(applied)
     return [
