@@ -37,9 +37,12 @@ class HostFigures(TypedDict, total=False):
 
     cpu_fraction: float
     cpu_steal_fraction: float
+    cpu_limit_count: float
+    cpu_throttled_fraction: float
     memory_used_bytes: int
     network_rx_mbps: float
     network_tx_mbps: float
+    network_reached_mbps: float
     rdma_rx_mbps: float
     rdma_tx_mbps: float
     disk_read_mbps: float

@@ -69,8 +69,6 @@ class Agent:
         self._workers: list[Worker] = []
         self._outbox = Outbox()
         self._spool = Spool(settings.spool_path, limits=_spool_limits(settings))
-        self._collectors = open_collectors(sysfs=Path(settings.sysfs), procfs=Path(settings.procfs))
-        self._sampler = Sampler(self._collectors)
         self._watch = InterruptionWatch(
             partial(
                 find_cloud,
@@ -88,6 +86,12 @@ class Agent:
             on_step=self._outbox.add_step,
             standing=self._standing,
         )
+        self._collectors = open_collectors(
+            sysfs=Path(settings.sysfs),
+            procfs=Path(settings.procfs),
+            pids=self._steps.pids,
+        )
+        self._sampler = Sampler(self._collectors)
         self._warning = JobWarning(
             settings.notice_path,
             send=self._steps.send,

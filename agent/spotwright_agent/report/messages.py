@@ -42,7 +42,8 @@ _GPU_FLOATS = (
 _GPU_INT64S = ("memory_used_bytes", "throttle_reasons", "uncorrected_error_count")
 _HOST_FLOATS = (
     "cpu_fraction", "cpu_steal_fraction", "network_rx_mbps", "network_tx_mbps", "rdma_rx_mbps",
-    "rdma_tx_mbps", "disk_read_mbps",
+    "rdma_tx_mbps", "disk_read_mbps", "cpu_limit_count", "cpu_throttled_fraction",
+    "network_reached_mbps",
 )  # fmt: skip
 _STEP_FLOATS = ("data_wait_s", "compute_s", "communication_s")
 

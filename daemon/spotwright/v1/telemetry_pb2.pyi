@@ -96,7 +96,7 @@ class GpuSample(_message.Message):
     def __init__(self, gpu_index: _Optional[int] = ..., utilization_fraction: _Optional[float] = ..., memory_used_bytes: _Optional[int] = ..., pcie_rx_mbps: _Optional[float] = ..., pcie_tx_mbps: _Optional[float] = ..., pcie_source: _Optional[_Union[PcieSource, str]] = ..., nvlink_rx_mbps: _Optional[float] = ..., nvlink_tx_mbps: _Optional[float] = ..., sm_clock_mhz: _Optional[float] = ..., throttle_reasons: _Optional[int] = ..., uncorrected_error_count: _Optional[int] = ..., last_xid: _Optional[int] = ..., power_w: _Optional[float] = ..., temperature_c: _Optional[float] = ...) -> None: ...
 
 class HostSample(_message.Message):
-    __slots__ = ("time_unix_ms", "interval_s", "cpu_fraction", "cpu_steal_fraction", "memory_used_bytes", "network_rx_mbps", "network_tx_mbps", "rdma_rx_mbps", "rdma_tx_mbps", "disk_read_mbps", "gpus")
+    __slots__ = ("time_unix_ms", "interval_s", "cpu_fraction", "cpu_steal_fraction", "memory_used_bytes", "network_rx_mbps", "network_tx_mbps", "rdma_rx_mbps", "rdma_tx_mbps", "disk_read_mbps", "gpus", "cpu_limit_count", "cpu_throttled_fraction", "network_reached_mbps")
     TIME_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
     INTERVAL_S_FIELD_NUMBER: _ClassVar[int]
     CPU_FRACTION_FIELD_NUMBER: _ClassVar[int]
@@ -108,6 +108,9 @@ class HostSample(_message.Message):
     RDMA_TX_MBPS_FIELD_NUMBER: _ClassVar[int]
     DISK_READ_MBPS_FIELD_NUMBER: _ClassVar[int]
     GPUS_FIELD_NUMBER: _ClassVar[int]
+    CPU_LIMIT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    CPU_THROTTLED_FRACTION_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_REACHED_MBPS_FIELD_NUMBER: _ClassVar[int]
     time_unix_ms: int
     interval_s: float
     cpu_fraction: float
@@ -119,7 +122,10 @@ class HostSample(_message.Message):
     rdma_tx_mbps: float
     disk_read_mbps: float
     gpus: _containers.RepeatedCompositeFieldContainer[GpuSample]
-    def __init__(self, time_unix_ms: _Optional[int] = ..., interval_s: _Optional[float] = ..., cpu_fraction: _Optional[float] = ..., cpu_steal_fraction: _Optional[float] = ..., memory_used_bytes: _Optional[int] = ..., network_rx_mbps: _Optional[float] = ..., network_tx_mbps: _Optional[float] = ..., rdma_rx_mbps: _Optional[float] = ..., rdma_tx_mbps: _Optional[float] = ..., disk_read_mbps: _Optional[float] = ..., gpus: _Optional[_Iterable[_Union[GpuSample, _Mapping]]] = ...) -> None: ...
+    cpu_limit_count: float
+    cpu_throttled_fraction: float
+    network_reached_mbps: float
+    def __init__(self, time_unix_ms: _Optional[int] = ..., interval_s: _Optional[float] = ..., cpu_fraction: _Optional[float] = ..., cpu_steal_fraction: _Optional[float] = ..., memory_used_bytes: _Optional[int] = ..., network_rx_mbps: _Optional[float] = ..., network_tx_mbps: _Optional[float] = ..., rdma_rx_mbps: _Optional[float] = ..., rdma_tx_mbps: _Optional[float] = ..., disk_read_mbps: _Optional[float] = ..., gpus: _Optional[_Iterable[_Union[GpuSample, _Mapping]]] = ..., cpu_limit_count: _Optional[float] = ..., cpu_throttled_fraction: _Optional[float] = ..., network_reached_mbps: _Optional[float] = ...) -> None: ...
 
 class StepSample(_message.Message):
     __slots__ = ("time_unix_ms", "rank", "step", "step_s", "data_wait_s", "compute_s", "communication_s", "samples", "loss")

@@ -27,6 +27,9 @@ _NUMBERS = {
     "data_wait_s": 15,
     "compute_s": 16,
     "communication_s": 17,
+    "cpu_limit_count": 18,
+    "cpu_throttled_fraction": 19,
+    "network_reached_mbps": 20,
 }
 _NAMES = {number: name for name, number in _NUMBERS.items()}
 _COUNTS = struct.Struct("<III")

@@ -15,8 +15,8 @@ from spotwright.v1 import telemetry_pb2 as v1
 NOW_MS = 1_790_000_000_000  # a multiple of 10 s
 SENDER = Sender("a", "b", "job")
 GPU_NAMES = FIGURES[:6]
-HOST_NAMES = FIGURES[6:13]
-STEP_NAMES = FIGURES[13:]
+HOST_NAMES = FIGURES[6:16]
+STEP_NAMES = FIGURES[16:]
 
 
 def read(message: v1.Batch, *, receive_unix_ms: int = NOW_MS) -> ReceivedBatch:

@@ -72,6 +72,9 @@ HOST_FIGURES = FigureTable(
         "rdma_rx_mbps",
         "rdma_tx_mbps",
         "disk_read_mbps",
+        "cpu_limit_count",
+        "cpu_throttled_fraction",
+        "network_reached_mbps",
     ),
     checked=("interval_s", "memory_used_bytes"),
 )
