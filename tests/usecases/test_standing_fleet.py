@@ -12,7 +12,7 @@ from spotwright.domain.steering import JobView, NodeState, NodeView
 from spotwright.domain.telemetry import AgentFacts
 from spotwright.domain.workload import Strategy
 from spotwright.usecases.forecast_job import forecast_job
-from spotwright.usecases.look_at_fleet import Moment, Promise, look_at_fleet
+from spotwright.usecases.look_at_fleet import Heard, Moment, Promise, look_at_fleet
 from spotwright.usecases.standing_fleet import Meters, StandingPace, planned_share
 from spotwright.usecases.steering_notes import SteeringNotes
 from spotwright.usecases.steering_rules import SteeringRules
@@ -143,7 +143,7 @@ def looked(names: str) -> Forecast:
     found = look_at_fleet(
         replace(RUNNING, progress_fraction=0.5, course=COURSE),
         Promise(plan, plan),
-        agents,
+        Heard(agents, {}),
         notes=SteeringNotes(),
         meters=Meters(),
         rules=SteeringRules(),

@@ -30,6 +30,9 @@ FULL = SteeringNotes(
         prices={POOL: 0.4},
         pace_factor=0.8,
         stands_in=True,
+        shrunk=frozenset({("i-1", "1 of 2 CPUs")}),
+        shrunk_share=0.9,
+        left=frozenset({"i-0"}),
     ),
     facts=JobFacts(
         spot_pools=frozenset({POOL}), budget_usd=9.0, checkpoint_s=2.0, stops_as_one=True

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from spotwright.domain.offer import Pool
+from spotwright.domain.shrunk import ShrunkNode
 
 
 class NodeState(StrEnum):
@@ -43,6 +44,7 @@ class JobView:
     is_probed: bool = False  # nothing else is unavailable: no pool needs to cool down
     prices_usd_per_hour: Mapping[Pool, float] = field(default_factory=dict)
     pace_factor: float | None = None  # measured speed over the predicted one; None: not known
+    shrunk: tuple[ShrunkNode, ...] = ()  # workers that have become less than was planned
 
 
 class Trigger(StrEnum):
@@ -52,6 +54,7 @@ class Trigger(StrEnum):
     INTERRUPTION_NOTICE = "interruption-notice"
     REBALANCE_HINT = "rebalance-hint"
     NODE_LOST = "node-lost"  # gone without a notice, or after it
+    NODE_RESIZED = "node-resized"  # it has become less while it trains, or is whole again
     SHORT_GRANT = "short-grant"  # fewer nodes than asked for, for too long
     CAPACITY_BACK = "capacity-back"  # a pool that had failed may be asked again
     DRIFT = "drift"  # steps are faster or slower than the plan's interval
@@ -100,6 +103,8 @@ class JobNow:
     prices_usd_per_hour: Mapping[Pool, float] = field(default_factory=dict)  # newer than offers
     pace_factor: float = 1.0  # measured speed over the predicted one
     is_spent: bool = False  # the budget, but for giving the fleet back in good order
+    shrunk: tuple[ShrunkNode, ...] = ()  # of `staying`
+    shrunk_share: float | None = None  # of the speed, in pace_factor already; None: as they are now
 
 
 class Move(StrEnum):
@@ -126,6 +131,10 @@ class Steering:
     cost_usd: float | None = None  # expected for the whole job, with what is spent
     gives_back: bool = False  # the budget is spent: nothing is wanted any more
     stands_in: bool = False  # on-demand workers among them make up for spot nodes
+    leaves: tuple[str, ...] = ()  # nodes to be given up: others take their place
+    pace_factor: float | None = None  # that it counts with; None: as it was seen
+    shrunk_share: float = 1.0  # of the speed that nodes which have shrunk leave, in that pace
+    share_with_all: float = 1.0  # that they would leave if none of them were given up
 
     def asks_anew(self, asked: Mapping[Pool, int], servers: Mapping[Pool, int]) -> bool:
         """Tell whether other nodes are wanted from now on than were asked for."""

@@ -162,7 +162,7 @@ class AllreduceModel:
 
 
 def _net_mbps(worker: WorkerClass, links: Links, usual: RingHardware) -> float:
-    rate = links.network_mbps or usual.network_mbps
+    rate = worker.reached_mbps or links.network_mbps or usual.network_mbps
     if rate is None:
         name = worker.group.instance_type.name
         raise MissingFactError(

@@ -65,6 +65,7 @@ class WorkerClass:
     input_rate: float  # samples/s that one node can be fed
     network_mbps: float | None  # None: the catalog does not say
     pcie_mbps: float
+    reached_mbps: float | None = None  # measured on a node whose link has become less
 
     @property
     def gpus(self) -> float:

@@ -23,7 +23,8 @@ from spotwright.domain.job_run import JobRun, JobState, NewEvent
 from spotwright.domain.telemetry import AgentRecord, StepSums
 from spotwright.usecases.agents_progress import agents_progress
 from spotwright.usecases.all_agents import all_agents
-from spotwright.usecases.follow_job import Memory, follow
+from spotwright.usecases.follow_job import Followed, Memory, follow
+from spotwright.usecases.follow_shrunk import follow_shrunk
 from spotwright.usecases.follow_terms import follow_terms
 from spotwright.usecases.job_memory import remembered
 from spotwright.usecases.job_ports import ControlStore
@@ -338,14 +339,15 @@ class JobControl:
             prices = self._steering.prices(job)
         self._ledger.look(job, agents, prices=prices, now=now)
         found = follow(job, agents, deadline_s=deadline_s, now=now, memory=memory)
-        terms = self._terms.look(job.job_id, planned, agents, now=now, known=memory.bottlenecks)
-        steps = follow_terms(terms, now=now, memory=found.memory)
-        events = [*found.events, *steps.events]
+        look = self._terms.look(job.job_id, planned, agents, now=now, memory=memory)
+        steps = follow_terms(look.terms, now=now, memory=found.memory)
+        sizes = follow_shrunk(look.sizes, now=now, memory=steps.memory)
+        followed = Followed([*found.events, *steps.events, *sizes.events], sizes.memory)
         if self._steering is None:
-            changed = self._log_events(job.job_id, events)
+            changed = self._log_events(job.job_id, followed.events)
         else:
-            changed = self._steered(self._steering, job, agents, events, now)
-        self._memories[job.job_id] = steps.memory
+            changed = self._steered(self._steering, job, agents, followed, now)
+        self._memories[job.job_id] = followed.memory
         return changed
 
     def _steered(
@@ -353,12 +355,12 @@ class JobControl:
         steering: JobSteering,
         job: JobRun,
         agents: Sequence[AgentRecord],
-        events: Sequence[NewEvent],
+        followed: Followed,
         now: datetime,
     ) -> bool:
         """Look at a job's fleet, too; keep what has to be kept."""
-        looked = steering.look(job, agents, now=now)
-        events = [*events, *looked.events]
+        looked = steering.look(job, agents, now=now, shrunk=followed.memory.shrunk)
+        events = [*followed.events, *looked.events]
         if looked.keep:
             course = looked.course_with_notes
             kept = self.change_mine(job.job_id, lambda job: (replace(job, course=course), events))

@@ -18,7 +18,9 @@ from spotwright.domain.fleet import Fleet, NodeGroup, Role
 from spotwright.domain.job import JobSpec
 from spotwright.domain.offer import Market, Offer, Pool
 from spotwright.domain.plan import Objective, RunningFleet
+from spotwright.domain.shrunk import ShrunkNode
 from spotwright.perfmodel.fleets import FleetEvaluator, FleetFigures
+from spotwright.perfmodel.shrunk_nodes import with_shrunk
 from spotwright.perfmodel.step_model import worker_class
 from spotwright.planner.problem import Problem, Watch, at_most
 from spotwright.planner.solve import solve
@@ -186,6 +188,16 @@ class FleetChoices:
             self._figured[key] = self._evaluated(workers, servers, question)
         return self._figured[key]
 
+    def share_left(
+        self, workers: Mapping[Pool, int], servers: Mapping[Pool, int], shrunk: Sequence[ShrunkNode]
+    ) -> float:
+        """Return the share of their speed that given nodes keep though some have shrunk."""
+        whole = self.of(workers, servers, Question()) if shrunk else None
+        if whole is None:
+            return 1.0
+        slowed = self._evaluated(workers, servers, Question(), shrunk)
+        return 1.0 if slowed is None else whole.work_s / slowed.work_s
+
     def _solved(self, question: Question) -> Choice | None:
         try:
             job = self._asked(question)
@@ -238,14 +250,18 @@ class FleetChoices:
         )
 
     def _evaluated(
-        self, workers: Mapping[Pool, int], servers: Mapping[Pool, int], question: Question
+        self,
+        workers: Mapping[Pool, int],
+        servers: Mapping[Pool, int],
+        question: Question,
+        shrunk: Sequence[ShrunkNode] = (),
     ) -> Choice | None:
         if not workers:
             return None
         try:
             groups = [self._group(Role.WORKER, *item, question) for item in sorted(workers.items())]
             serving = [self._group(Role.PS, *item, question) for item in sorted(servers.items())]
-            figures = self._figures(groups, serving, question)
+            figures = self._figures(groups, serving, question, shrunk)
         except BadInputError:
             return None
         if not (figures.fits_memory[0] and figures.in_fitted_range[0]):
@@ -258,14 +274,24 @@ class FleetChoices:
         )
 
     def _figures(
-        self, workers: Sequence[NodeGroup], servers: Sequence[NodeGroup], question: Question
+        self,
+        workers: Sequence[NodeGroup],
+        servers: Sequence[NodeGroup],
+        question: Question,
+        shrunk: Sequence[ShrunkNode],
     ) -> FleetFigures:
         job = self._asked(replace(question, most_by_pool={}))
         classes = [
             worker_class(job.workload, group, self._source.gpu, job.limits.network)
             for group in workers
         ]
-        counts = np.array([[float(group.node_count)] for group in workers])
+        pools = [group.offer.pool for group in workers if group.offer]
+        classes, numbers = with_shrunk(
+            classes,
+            [float(group.node_count) for group in workers],
+            [(pools.index(node.pool), node.shrinkage) for node in shrunk],
+        )
+        counts = np.array(numbers)[:, None]
         most = int(counts.sum())
         return FleetEvaluator(job, classes, servers, most_workers=most).evaluate(counts)
 

@@ -28,6 +28,7 @@ _SILENT = {
 }
 _TEXTS = {
     Trigger.NODE_LOST: "a node is gone",
+    Trigger.NODE_RESIZED: "a node has become less, or is whole again",
     Trigger.SHORT_GRANT: "fewer nodes than asked for, for too long",
     Trigger.CAPACITY_BACK: "a pool that had failed may be asked again",
     Trigger.DRIFT: "training is faster or slower than planned",

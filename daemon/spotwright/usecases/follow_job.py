@@ -1,13 +1,15 @@
 """What a controller notices about one job: a pure function of what it sees and remembers."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from spotwright.domain.job_run import JobRun, NewEvent
+from spotwright.domain.shrunk import Part, ShrunkHost
 from spotwright.domain.telemetry import AgentRecord
 from spotwright.domain.units import format_duration
+from spotwright.usecases import shrunk_events
 
 SILENT_AFTER_S = 30.0
 
@@ -19,6 +21,7 @@ class Memory:
     deadline_passed: bool = False
     silent_agents: frozenset[str] = frozenset()
     bottlenecks: frozenset[tuple[str, str]] = frozenset()  # instance type and term
+    shrunk: Mapping[Part, ShrunkHost] = field(default_factory=dict)
 
 
 class Followed(NamedTuple):
@@ -32,7 +35,7 @@ def remember(events: Iterable[NewEvent], memory: Memory | None = None) -> Memory
     """Return what the events of a job, oldest first, add to what is remembered."""
     known = memory or Memory()
     silent = set(known.silent_agents)
-    slow = set(known.bottlenecks)
+    slow, shrunk = set(known.bottlenecks), dict(known.shrunk)
     passed = known.deadline_passed
     for event in events:
         agent_id = event.facts.get("agent_id", "")
@@ -44,9 +47,16 @@ def remember(events: Iterable[NewEvent], memory: Memory | None = None) -> Memory
             slow.add(_bottleneck(event))
         elif event.kind == "bottleneck-gone":
             slow.discard(_bottleneck(event))
+        elif event.kind == shrunk_events.SHRUNK:
+            shrunk[shrunk_events.part_of(event)] = shrunk_events.host_of(event)
+        elif event.kind == shrunk_events.WHOLE:
+            shrunk.pop(shrunk_events.part_of(event), None)
         passed = passed or event.kind == "deadline-passed"
     return Memory(
-        deadline_passed=passed, silent_agents=frozenset(silent), bottlenecks=frozenset(slow)
+        deadline_passed=passed,
+        silent_agents=frozenset(silent),
+        bottlenecks=frozenset(slow),
+        shrunk=shrunk,
     )
 
 

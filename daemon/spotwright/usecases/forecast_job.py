@@ -64,15 +64,29 @@ class PaceMeter:
         self._changes: deque[tuple[datetime, float]] = deque()
         self._looked: tuple[datetime, float] | None = None  # while the fleet is whole
         self._whole_since: datetime | None = None
-        self._plan_id = ""
+        self._fleet: tuple[str, frozenset[str]] = ("", frozenset())
 
     def measured(
-        self, job: JobRun, planned: PlannedRun, *, now: datetime, is_whole: bool
+        self,
+        job: JobRun,
+        planned: PlannedRun,
+        *,
+        now: datetime,
+        is_whole: bool,
+        shrunk: frozenset[str] = frozenset(),
     ) -> float | None:
-        """Return the measured speed over the planned one; None where it cannot be told."""
-        done = job.progress_fraction
-        if job.plan_id != self._plan_id or not is_whole or done is None or self._was_away(now):
-            self._plan_id, self._looked = job.plan_id, None
+        """Return the measured speed over the planned one; None where it cannot be told.
+
+        Args:
+            job: as it stands.
+            planned: its current plan.
+            now: the controller's clock.
+            is_whole: every node that is wanted is there.
+            shrunk: nodes that have become less, and how: with others, it is another fleet.
+        """
+        done, fleet = job.progress_fraction, (job.plan_id, shrunk)
+        if fleet != self._fleet or not is_whole or done is None or self._was_away(now):
+            self._fleet, self._looked = fleet, None
             self._changes.clear()
         if done is None or not is_whole:
             return None

@@ -13,6 +13,7 @@ from spotwright.domain.job import Goal, Target, TargetKind
 from spotwright.domain.job_run import Forecast, JobCourse, JobRun, NewEvent, Steer
 from spotwright.domain.offer import Market, Pool
 from spotwright.domain.planned_run import PlannedRun
+from spotwright.domain.shrunk import Part, ShrunkHost
 from spotwright.domain.steering import JobNow, JobView, NodeState, Trigger
 from spotwright.domain.steering_question import JobFacts
 from spotwright.domain.telemetry import AgentRecord
@@ -31,6 +32,7 @@ from spotwright.usecases.fleet_events import (
     unseen_event,
 )
 from spotwright.usecases.forecast_job import forecast_job, spent
+from spotwright.usecases.shrunk_nodes import shrunk_nodes
 from spotwright.usecases.standing_fleet import Meters, planned_share
 from spotwright.usecases.steering_memory import SteeringMemory, counted_from_later
 from spotwright.usecases.steering_notes import Asked, SteeringNotes, notes_text
@@ -54,6 +56,13 @@ class Promise(NamedTuple):
 
     current: PlannedRun  # by the plan that a job runs
     first: PlannedRun  # by the one that it started with
+
+
+class Heard(NamedTuple):
+    """What is heard of the hosts of a job."""
+
+    agents: Sequence[AgentRecord]  # that work for it
+    shrunk: Mapping[Part, ShrunkHost]  # what has become less
 
 
 class Moment(NamedTuple):
@@ -97,7 +106,7 @@ class Due:
 def look_at_fleet(
     job: JobRun,
     promise: Promise,
-    agents: Sequence[AgentRecord],
+    heard: Heard,
     *,
     notes: SteeringNotes,
     meters: Meters,
@@ -109,12 +118,13 @@ def look_at_fleet(
     Args:
         job: one that has not ended.
         promise: what it is held against.
-        agents: those that work for it.
+        heard: of its hosts.
         notes: from the look before.
         meters: that measure its speed.
         rules: when something counts.
         moment: when.
     """
+    agents, shrunk = heard
     hosts = hosts_of(agents, now=moment.now, up_since=moment.up_since)
     since = _since(job, notes, moment.now, is_rented=bool(hosts))
     if job.state.has_ended or since is None:
@@ -128,6 +138,7 @@ def look_at_fleet(
         leaving_until=notes.leaving_until,
         starting_since=notes.starting_since,
     )
+    seen = seen._replace(view=replace(seen.view, shrunk=shrunk_nodes(seen, shrunk)))
     look = _Look(job=job, promise=promise, rules=rules, now=moment.now)
     notes = replace(notes, looks=notes.looks + 1, starting_since=seen.starting_since)
     notes = _counted_from(since, notes)
@@ -213,7 +224,10 @@ class _Look:
     def followed(self, seen: Seen, notes: SteeringNotes, meters: Meters) -> tuple[Looked, Seen]:
         """Count what is spent, and expect what is to come."""
         job, planned, now = self.job, self.promise.current, self.now
-        pace = meters.whole.measured(job, planned, now=now, is_whole=_is_whole(seen.view))
+        nodes = frozenset(node.node_id + node.text for node in seen.view.shrunk)
+        pace = meters.whole.measured(
+            job, planned, now=now, is_whole=_is_whole(seen.view), shrunk=nodes
+        )
         prices = {**planned.prices_usd_per_hour, **notes.prices_usd_per_hour}
         course, missing = self._paid(seen, notes, prices)
         to_come, rent = pace, planned.rent_usd_per_hour
@@ -221,6 +235,8 @@ class _Look:
             share = planned_share(seen.view, planned)
             to_come = meters.standing.measured(job, planned, now=now, share=share)
             rent = None if missing else usd_per_hour(rented(seen, planned), prices)
+        if to_come is None and notes.memory.shrunk_share < 1:
+            to_come = notes.memory.pace_factor  # nothing is measured yet, but predicted
         forecast = forecast_job(
             replace(job, course=course),
             replace(planned, rent_usd_per_hour=rent),
@@ -318,7 +334,7 @@ class _Look:
     def _due(
         self, course: JobCourse, view: JobView, watched: Watched, notes: SteeringNotes
     ) -> Due | None:
-        asks = watched._replace(forced=notes.forced)
+        asks = watched._replace(forced=notes.forced, triggers=tuple(notes.pending))
         if not notes.pending or is_too_early(asks, self.rules):
             return None
         now = watched.now

@@ -22,7 +22,7 @@ from spotwright.usecases.ports import OfferSource
 from spotwright.usecases.predict_fleet import predict_fleet
 from spotwright.usecases.resolve_fleet import resolve_fleet
 from spotwright.usecases.running_fleet import fleet_changes
-from spotwright.usecases.steer_job import steer_job
+from spotwright.usecases.steer_shrunk import steer
 from spotwright.usecases.steering_rules import SteeringRules
 
 _LEAST_LEFT = 1e-6  # of a goal: a plan of nothing is none
@@ -54,7 +54,7 @@ class Replanner:
         """Answer a question about the job."""
         started_s = clock()
         goal = _goal(self._job.goal, question)
-        steering = steer_job(
+        steering = steer(
             question.now,
             self._choices,
             goal=goal,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from spotwright.domain.job_run import JobRun, NewEvent, Steer
 from spotwright.domain.planned_run import PlannedRun
-from spotwright.domain.steering import JobView, Move
+from spotwright.domain.steering import JobView, Move, Trigger
 from spotwright.domain.steering_question import SteeringAnswer
 from spotwright.domain.units import format_duration, format_usd
 from spotwright.usecases.carry_out import ending
@@ -109,10 +109,17 @@ def _events(
     if is_new and answer.plan is not None:
         plans = {"plan_id": answer.plan.plan_id, "from_plan_id": job.plan_id}
         yield NewEvent(time=now, kind="replanned", text=told, facts=facts | plans)
+    elif answer.steering.leaves:
+        yield NewEvent(time=now, kind="node-replaced", text=told, facts=facts)
     if move is Move.WAIT and before is not Move.WAIT:
         yield NewEvent(time=now, kind="waiting", text=answer.steering.reason, facts=facts)
-    elif move is Move.KEEP and before not in (Move.KEEP, None):
+    elif move is Move.KEEP and (before not in (Move.KEEP, None) or _is_about_nodes(due)):
         yield NewEvent(time=now, kind="kept", text=answer.steering.reason, facts=facts)
+
+
+def _is_about_nodes(due: Due) -> bool:
+    """Tell whether it was asked if a node that has become less is worth keeping."""
+    return Trigger.NODE_RESIZED in due.triggers and bool(due.now.shrunk)
 
 
 def _told(answer: SteeringAnswer) -> str:
@@ -135,6 +142,10 @@ def _facts(due: Due, answer: SteeringAnswer, decision_s: float) -> dict[str, str
         "triggers": ", ".join(due.triggers),
         "decision_s": f"{decision_s:.3f}",
     }
+    if due.now.shrunk:
+        facts["shrunk"] = ", ".join(node.node_id for node in due.now.shrunk)
+        facts["leaves"] = ", ".join(steering.leaves)
+        facts["speed_share"] = f"{steering.share_with_all:.4f}"
     for name in ("finish_s", "cost_usd"):
         value = getattr(steering, name)
         if value is not None:

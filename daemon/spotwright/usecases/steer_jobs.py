@@ -15,12 +15,13 @@ from typing import Any
 from spotwright.domain.errors import SpotwrightError
 from spotwright.domain.job_run import JobRun, NewEvent, Steer
 from spotwright.domain.offer import Pool
+from spotwright.domain.shrunk import Part, ShrunkHost
 from spotwright.domain.telemetry import AgentRecord
 from spotwright.usecases import carry_out
 from spotwright.usecases.carry_out import Doing
 from spotwright.usecases.decide_jobs import Decisions
 from spotwright.usecases.known_job import Keeper, KnownJob
-from spotwright.usecases.look_at_fleet import Due, Looked, Moment, Promise, look_at_fleet
+from spotwright.usecases.look_at_fleet import Due, Heard, Looked, Moment, Promise, look_at_fleet
 from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.usecases.settle_steering import undecided
 from spotwright.usecases.steering_notes import Carried, notes_of, notes_text
@@ -73,13 +74,20 @@ class JobSteering:
         if known is not None:
             known.is_mine = False
 
-    def look(self, job: JobRun, agents: Sequence[AgentRecord], *, now: datetime) -> Looked:
+    def look(
+        self,
+        job: JobRun,
+        agents: Sequence[AgentRecord],
+        *,
+        now: datetime,
+        shrunk: Mapping[Part, ShrunkHost],
+    ) -> Looked:
         """Look at a job; what comes of it is the caller's to keep. Blocks."""
         known = self._known(job)
         return look_at_fleet(
             job,
             Promise(self._planned.of(job.plan_id), self._planned.of(job.first_plan_id)),
-            agents,
+            Heard(agents, shrunk),
             notes=known.notes,
             meters=known.meters,
             rules=self._rules,

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any, TypeVar
 
 from spotwright.domain.offer import Pool
+from spotwright.domain.shrunk import Shrinkage, ShrunkNode
 from spotwright.domain.steering import JobNow, Move, NodeState, Steering, Trigger, Weather
 from spotwright.domain.steering_question import JobFacts
 from spotwright.usecases.steering_memory import SteeringMemory
@@ -35,6 +36,9 @@ def memory_document(memory: SteeringMemory) -> dict[str, Any]:
         "prices": _by_name(memory.prices),
         "pace_factor": memory.pace_factor,
         "stands_in": memory.stands_in,
+        "shrunk": sorted(map(list, memory.shrunk)),
+        "shrunk_share": memory.shrunk_share,
+        "left": sorted(memory.left),
     }
 
 
@@ -63,6 +67,9 @@ def memory_of(values: Mapping[str, Any]) -> SteeringMemory:
         prices=_by_pool(values["prices"], float),
         pace_factor=values["pace_factor"],
         stands_in=values["stands_in"],
+        shrunk=frozenset((node_id, text) for node_id, text in values["shrunk"]),
+        shrunk_share=values["shrunk_share"],
+        left=frozenset(values["left"]),
     )
 
 
@@ -82,6 +89,8 @@ def now_document(now: JobNow) -> dict[str, Any]:
         "prices_usd_per_hour": _by_name(now.prices_usd_per_hour),
         "pace_factor": now.pace_factor,
         "is_spent": now.is_spent,
+        "shrunk": [{**asdict(node), "pool": str(node.pool)} for node in now.shrunk],
+        "shrunk_share": now.shrunk_share,
     }
 
 
@@ -95,8 +104,17 @@ def now_of(values: Mapping[str, Any]) -> JobNow:
         "weather": _by_pool(values["weather"], lambda seen: Weather(**seen)),
         "capacity": Weather(**values["capacity"]),
         "prices_usd_per_hour": _by_pool(values["prices_usd_per_hour"], float),
+        "shrunk": tuple(map(_shrunk_node, values["shrunk"])),
     }
     return JobNow(**{**values, **known})
+
+
+def _shrunk_node(values: Mapping[str, Any]) -> ShrunkNode:
+    known = {
+        "pool": Pool.parse(values["pool"]),
+        "shrinkage": Shrinkage(**values["shrinkage"]),
+    }
+    return ShrunkNode(**{**values, **known})
 
 
 def steering_document(steering: Steering) -> dict[str, Any]:
@@ -107,6 +125,7 @@ def steering_document(steering: Steering) -> dict[str, Any]:
         "workers": _by_name(steering.workers),
         "servers": _by_name(steering.servers),
         "holds_s": _finite(steering.holds_s),
+        "leaves": list(steering.leaves),
     }
 
 
@@ -118,6 +137,7 @@ def steering_of(values: Mapping[str, Any]) -> Steering:
         "workers": _by_pool(values["workers"], int),
         "servers": _by_pool(values["servers"], int),
         "holds_s": math.inf if holds_s is None else holds_s,
+        "leaves": tuple(values["leaves"]),
     }
     return Steering(**{**values, **known})
 
@@ -125,7 +145,7 @@ def steering_of(values: Mapping[str, Any]) -> Steering:
 _STEERING_FIGURES = (
     *("reason", "goal_per_hour", "usd_per_hour", "finish_s", "cost_usd"),
     "gives_back",
-    "stands_in",
+    *("stands_in", "pace_factor", "shrunk_share", "share_with_all"),
 )
 
 

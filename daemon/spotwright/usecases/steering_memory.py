@@ -30,6 +30,9 @@ class SteeringMemory:
     prices: Mapping[Pool, float] = field(default_factory=dict)
     pace_factor: float = 1.0
     stands_in: bool = False  # its on-demand nodes stand in for spot nodes
+    shrunk: frozenset[tuple[str, str]] = frozenset()  # nodes that had become less, and what is left
+    shrunk_share: float = 1.0  # of the speed, in `pace_factor`
+    left: frozenset[str] = frozenset()  # nodes that were to be given up
 
 
 def decided(memory: SteeringMemory, steering: Steering, view: JobView) -> SteeringMemory:
@@ -44,11 +47,19 @@ def decided(memory: SteeringMemory, steering: Steering, view: JobView) -> Steeri
         goal_per_hour=steering.goal_per_hour,
         usd_per_hour=steering.usd_per_hour,
         prices=dict(view.prices_usd_per_hour),
-        pace_factor=memory.pace_factor if view.pace_factor is None else view.pace_factor,
+        pace_factor=_pace(memory, steering, view),
+        shrunk_share=steering.shrunk_share,
+        left=memory.left | {*steering.leaves},
         stands_in=steering.stands_in and stands_in,
         drift_since_s=None,
         short_since={} if changes else memory.short_since,
     )
+
+
+def _pace(memory: SteeringMemory, steering: Steering, view: JobView) -> float:
+    if steering.pace_factor is not None:
+        return steering.pace_factor
+    return memory.pace_factor if view.pace_factor is None else view.pace_factor
 
 
 def _has_more_on_demand(workers: Mapping[Pool, int], asked: Mapping[Pool, int]) -> bool:

@@ -75,6 +75,7 @@ def watch_fleet(
         short_since=short_since(view, memory) | dict.fromkeys(ungranted, view.time_s),
         drift_since_s=view.time_s if Trigger.DRIFT in triggers else drift_since_s,
         standing=frozenset(_risks(view, memory, goal, rules)),
+        shrunk=_shrunk(view, memory),
     )
     forced = bool(_FORCING & {*triggers}) or _is_makeshift(view, memory)
     return Watched(triggers, forced, _now(view, looked, rules), looked)
@@ -83,7 +84,8 @@ def watch_fleet(
 def is_too_early(watched: Watched, rules: SteeringRules) -> bool:
     """Tell whether what nothing forces would follow too soon on the last change."""
     since_s = watched.now.time_s - watched.memory.change_s
-    return rules.savings_threshold and not watched.forced and since_s < rules.calm_s
+    waits = not watched.forced and Trigger.NODE_RESIZED not in watched.triggers
+    return rules.savings_threshold and waits and since_s < rules.calm_s
 
 
 def postponed(watched: Watched, rules: SteeringRules) -> SteeringMemory:
@@ -110,6 +112,8 @@ def _triggers(
             yield Trigger.REBALANCE_HINT
     if any(_lost(view, before)):
         yield Trigger.NODE_LOST
+    if any(_resized(view, before)):
+        yield Trigger.NODE_RESIZED
     if any(_ungranted(view, before, rules)):
         yield Trigger.SHORT_GRANT
     if before.down - down:
@@ -129,8 +133,32 @@ def _lost(view: JobView, before: SteeringMemory) -> Iterator[Pool]:
     present = {node.node_id for node in view.nodes}
     counts = Counter(node.pool for node in view.nodes)
     for node_id, (pool, _) in before.nodes.items():
-        if node_id not in present and counts[pool] < view.asked.get(pool, 0):
+        is_lost = node_id not in present and node_id not in before.left
+        if is_lost and counts[pool] < view.asked.get(pool, 0):
             yield pool
+
+
+def _shrunk(view: JobView, before: SteeringMemory) -> frozenset[tuple[str, str]]:
+    """Return the nodes that have become less, but for those that were given up."""
+    return frozenset(
+        (node.node_id, node.text) for node in view.shrunk if node.node_id not in before.left
+    )
+
+
+def _resized(view: JobView, before: SteeringMemory) -> Iterator[str]:
+    """Yield the nodes that have become less since the last look, or are whole again."""
+    now = _shrunk(view, before)
+    yield from (node_id for node_id, _ in now - before.shrunk)
+    shrunk = {node_id for node_id, _ in now}
+    there = {node.node_id for node in view.nodes} - before.left
+    yield from (node_id for node_id, _ in before.shrunk if node_id in there - shrunk)
+
+
+def _cut_pools(view: JobView, before: SteeringMemory) -> set[Pool]:
+    """Return the spot pools that have just cut what they gave: they have no more to give."""
+    new = {node_id for node_id, _ in _shrunk(view, before) - before.shrunk}
+    pools = {node.pool for node in view.shrunk if node.node_id in new}
+    return {pool for pool in pools if pool.market is Market.SPOT}
 
 
 def _ungranted(view: JobView, before: SteeringMemory, rules: SteeringRules) -> Iterator[Pool]:
@@ -176,8 +204,9 @@ def _cooled(
     cooling = {pool: until for pool, until in memory.cooling.items() if until > view.time_s}
     failures = dict(memory.failures)
     weather = dict(memory.weather)
-    refused = {*_ungranted(view, memory, rules)} - {*_lost(view, memory)}
-    for pool in failed:
+    cut = _cut_pools(view, memory)
+    refused = {*_ungranted(view, memory, rules), *cut} - {*_lost(view, memory)}
+    for pool in sorted({*failed, *cut}):
         count, last_s = failures.get(pool, (0, view.time_s))
         count = 1 if view.time_s - last_s > rules.forget_failures_s else count + 1
         failures[pool] = (count, view.time_s)
@@ -294,7 +323,11 @@ def _is_makeshift(view: JobView, memory: SteeringMemory) -> bool:
 
 
 def _now(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> JobNow:
-    staying = Counter(node.pool for node in view.nodes if node.state in _STAYING)
+    staying = Counter(
+        node.pool
+        for node in view.nodes
+        if node.state in _STAYING and node.node_id not in memory.left
+    )
     starting = [node.ready_s for node in view.nodes if node.state is NodeState.STARTING]
     return JobNow(
         time_s=view.time_s,
@@ -311,4 +344,6 @@ def _now(view: JobView, memory: SteeringMemory, rules: SteeringRules) -> JobNow:
         prices_usd_per_hour=view.prices_usd_per_hour,
         pace_factor=_pace(view, memory),
         is_spent=Trigger.BUDGET_SPENT in memory.standing,
+        shrunk=tuple(node for node in view.shrunk if node.node_id not in memory.left),
+        shrunk_share=memory.shrunk_share if view.pace_factor is None else None,
     )

@@ -1,4 +1,4 @@
-"""Our controller, as the daemon runs it: watch_fleet, then steer_job, then decided."""
+"""Our controller, as the daemon runs it: watch_fleet, then steer, then decided."""
 
 import math
 from collections import Counter
@@ -9,7 +9,7 @@ from spotwright.domain.offer import Pool
 from spotwright.domain.steering import JobView, Move, Steering
 from spotwright.simulator.policies.policy import Wish
 from spotwright.usecases.fleet_choices import FleetChoices, Question
-from spotwright.usecases.steer_job import steer_job
+from spotwright.usecases.steer_shrunk import steer
 from spotwright.usecases.steering_memory import SteeringMemory, decided
 from spotwright.usecases.steering_rules import SteeringRules
 from spotwright.usecases.watch_fleet import is_too_early, postponed, watch_fleet
@@ -47,7 +47,7 @@ class Ours:
         elif is_too_early(watched, self.rules):
             self.memory = postponed(watched, self.rules)
         else:
-            steering = self._planned(view) or steer_job(
+            steering = self._planned(view) or steer(
                 watched.now,
                 self.choices,
                 goal=goal,
