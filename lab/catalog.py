@@ -16,6 +16,7 @@ from spotwright.domain.offer import Market, Pool
 
 VCPUS = 2.0  # with which the model takes a worker to be served by the whole server
 REGION, ZONE = "lab-1", "lab1-az1"
+_SPOT_FRACTION = 0.35  # of the price on demand
 _BATCH = 32  # that devices are compared at
 _SERVER_USD_PER_HOUR, _USD_PER_HOUR, _USD_PER_GBPS = 0.1, 0.1, 0.01
 
@@ -45,9 +46,9 @@ def server_type(mbps: float) -> InstanceType:
     )
 
 
-def pool_of(device: str, mbps: float) -> Pool:
+def pool_of(device: str, mbps: float, market: Market = Market.ON_DEMAND) -> Pool:
     """Return the pool that a worker's host is of."""
-    return Pool(worker_type(device, mbps).name, ZONE, Market.ON_DEMAND)
+    return Pool(worker_type(device, mbps).name, ZONE, market)
 
 
 def write_catalog(path: Path) -> None:
@@ -64,7 +65,7 @@ def write_catalog(path: Path) -> None:
             worker = worker_type(device.name, mbps)
             types[worker.name] = worker
             usd = _USD_PER_HOUR / device.step_s(_BATCH) + _USD_PER_GBPS * mbps / 1000
-            prices.append(ZonePrice(worker.name, REGION, ZONE, usd, None))
+            prices.append(ZonePrice(worker.name, REGION, ZONE, usd, usd * _SPOT_FRACTION))
     snapshot = Snapshot(
         cloud=Cloud.AWS,
         price_times={REGION: datetime.now(UTC)},

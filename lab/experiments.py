@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lab.agent_overhead import measure_agent_overhead
 from lab.cut_and_slow import measure_cut_and_slow
+from lab.deflation import measure_deflation
 from lab.lost_workers import measure_lost_workers
 from lab.scenario import Scenario, chosen
 from lab.server_killed import measure_killed_servers
@@ -17,6 +18,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "lost-workers": measure_lost_workers,
     "server-killed": measure_killed_servers,
     "cut-and-slow": measure_cut_and_slow,
+    "deflation": measure_deflation,
 }
 
 

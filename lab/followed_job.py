@@ -21,7 +21,7 @@ from spotwright.adapters.jobfile.write import job_text
 from spotwright.domain.errors import JobEndedError, OutsideWorldError
 from spotwright.domain.job import Goal, JobSpec, Limits, Target, TargetKind
 from spotwright.domain.job_run import Event, Forecast, JobRun, Steer
-from spotwright.domain.offer import Pool
+from spotwright.domain.offer import Market, Pool
 from spotwright.domain.questions import JobDocument, NoFleet, PlannedFleet
 
 _PATIENCE_S = 60.0
@@ -76,12 +76,18 @@ class FollowedJob:
 
     @classmethod
     def start(
-        cls, setting: Setting, scenario: Scenario, job: JobSpec, *, steer: Steer = Steer.OFF
+        cls,
+        setting: Setting,
+        scenario: Scenario,
+        job: JobSpec,
+        *,
+        steer: Steer = Steer.OFF,
+        market: Market = Market.ON_DEMAND,
     ) -> "FollowedJob":
         """Plan a job, have the daemon follow it, and let those hosts work for it that begin."""
         planned = plan_job(setting, job)
         started = setting.client.create_job(planned.plan_id, steer=steer)
-        pools = {w.name: pool_of(w.device.name, w.mbps) for w in scenario.workers}
+        pools = {w.name: pool_of(w.device.name, w.mbps, market) for w in scenario.workers}
         found = cls(
             setting=setting, job_id=started.job_id, planned=planned, pools=pools, attached=set()
         )
