@@ -112,6 +112,18 @@ def test_cynthias_asynchronous_workers_need_the_root_of_their_number_more(
     assert found == pytest.approx(6200 / (0.5 - 0.31) * factor)
 
 
+@pytest.mark.parametrize(("sync", "crowd"), [(True, 1.0), (False, 3.0**0.25)])
+def test_a_fitted_power_of_workers_and_a_shift_replace_cynthias_root(
+    sync: bool, crowd: float
+) -> None:
+    law = CynthiaLoss(k0=600, k1=0.3, k2=250, worker_exponent=0.25)
+
+    j = updates(law, 0.5, progress(256, 3, 0.9, sync=sync))
+
+    assert 600 / (j / crowd + 250) + 0.3 == pytest.approx(0.5)
+    assert updates(law, 50.0, progress(256, 3, 0.9, sync=sync)) == 1
+
+
 @pytest.mark.parametrize(("batch", "steps"), [(1, 514_000), (512, 2000), (2**30, 1000)])
 def test_the_noise_scale_sets_where_larger_batches_stop_helping(batch: int, steps: float) -> None:
     law = NoiseScaleLaw(minimum_steps=1000, noise_scale_samples=513, loss=2.5)

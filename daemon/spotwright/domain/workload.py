@@ -244,6 +244,9 @@ class ServerlessLaw:
         require_not_negative(self, "checkpoint_margin_s", "resume_s", "s_per_sample")
 
 
+USUAL_WORKER_EXPONENT = 0.5  # of the number of asynchronous workers, in both published laws
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpotdnnLoss:
     """L = (c2 b_w + c3) sqrt((R + c4) n) / (j + c1) + c5, trusted only where it was fitted."""
@@ -275,15 +278,23 @@ class SpotdnnLoss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CynthiaLoss:
-    """L = k0 sqrt(n)^(asynchronous) / s + k1 after s iterations."""
+    """L = k0 / (s / n^worker_exponent + k2) + k1 after s iterations; synchronous: of n = 1.
+
+    Cynthia has k2 = 0 and the square root of n, which holds where the learning rate falls with
+    sqrt(n). At a constant rate that is stable, stale gradients cost far less.
+    """
 
     k0: float
     k1: float
+    k2: float = 0.0
+    worker_exponent: float = USUAL_WORKER_EXPONENT
     relative_sd: float = 0.06
 
     def __post_init__(self) -> None:
         require_positive(self, "k0")
-        require_not_negative(self, "k1", "relative_sd")
+        require_not_negative(self, "k1", "k2", "relative_sd")
+        if not 0 <= self.worker_exponent <= 1:
+            raise ValueError(f"worker_exponent is from 0 to 1, got {self.worker_exponent}")
 
     @property
     def floor_loss(self) -> float:

@@ -1,7 +1,7 @@
 """How many updates reach the goal.
 
     spotdnn      j = (c2 b_w + c3) sqrt((R + c4) n) / (L - c5) - c1
-    cynthia      s = k0 / (L - k1), times sqrt(n) when asynchronous
+    cynthia      s = (k0 / (L - k1) - k2) n^p,  p = 0 when synchronous
     noise-scale  s = s_min (1 + B_noise / b_w), for the loss it was measured at
     fixed work   samples, epochs and tokens / b_w; steps as they are
 
@@ -126,8 +126,9 @@ def _updates_to_loss(law: LossLaw | None, loss: float, progress: Progress) -> Fl
             return np.where(scale > 0, updates, np.inf)  # beyond c3 / |c2| the law says nothing
         case CynthiaLoss():
             above_floor = _above_floor(loss, law.floor_loss)
-            exponent = 0.5 if progress.asynchronous else 0.0
-            return law.k0 * progress.worker_count**exponent / above_floor
+            exponent = law.worker_exponent if progress.asynchronous else 0.0
+            alone = law.k0 / above_floor - law.k2
+            return np.maximum(alone * progress.worker_count**exponent, 1.0)
         case NoiseScaleLaw():
             if not np.isclose(loss, law.loss):
                 raise BadInputError(

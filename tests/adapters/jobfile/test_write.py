@@ -176,6 +176,7 @@ PARTS: list[dict[str, Any]] = [
         )
     },
     {"convergence": work.CynthiaLoss(k0=6200.0, k1=0.31)},
+    {"convergence": work.CynthiaLoss(k0=620.0, k1=0.31, k2=250.0, worker_exponent=0.1)},
     {"convergence": work.NoiseScaleLaw(minimum_steps=2e3, noise_scale_samples=512.0, loss=2.5)},
     {"dataset": work.Dataset(sample_count=1_281_167.0, size_bytes=1.48e11, tokens_per_sample=7.0)},
     {

@@ -194,8 +194,23 @@ def test_exact_logs_give_the_cynthia_law_back(asynchronous: bool) -> None:
     found = fit_cynthia_loss(cynthia_rows(asynchronous=asynchronous), goal_loss=0.5)
 
     assert (found.law.k0, found.law.k1) == pytest.approx((400, 0.3), rel=1e-4)
+    assert found.law.k2 == pytest.approx(0, abs=0.5)
     assert found.law.relative_sd == pytest.approx(0.03, abs=1e-3)
-    assert found.notes == ()
+    told = ("steps to a loss grow with the workers to the power 0.50",)
+    assert found.notes == (told if asynchronous else ())
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.1, 1.0])
+def test_the_cynthia_law_learns_what_stale_gradients_cost(exponent: float) -> None:
+    rows = [
+        replace(row, loss=300 / (row.step / row.worker_count**exponent + 250) + 0.3)
+        for row in cynthia_rows([2, 4])
+    ]
+
+    found = fit_cynthia_loss(rows, goal_loss=0.5).law
+
+    assert (found.k0, found.k1, found.k2) == pytest.approx((300, 0.3, 250), rel=0.01)
+    assert found.worker_exponent == pytest.approx(exponent, abs=0.01)
 
 
 def test_the_cynthia_law_says_when_the_effect_of_workers_is_assumed() -> None:

@@ -236,6 +236,10 @@ class CynthiaSection(Section):
     law: Literal["cynthia"]
     k0: Number = Field(gt=0)
     k1: Number = Field(ge=0)
+    k2: Number = Field(0.0, ge=0, description="steps by which the curve is shifted")
+    worker_exponent: Fraction = Field(
+        0.5, description="asynchronous: steps to a loss grow with the workers to this power"
+    )
     spread: Fraction = 0.06
 
 

@@ -188,7 +188,13 @@ def _convergence(section: schema.Convergence | None) -> work.LossLaw | None:
                 relative_sd=section.spread,
             )
         case schema.CynthiaSection():
-            return work.CynthiaLoss(k0=section.k0, k1=section.k1, relative_sd=section.spread)
+            return work.CynthiaLoss(
+                k0=section.k0,
+                k1=section.k1,
+                k2=section.k2,
+                worker_exponent=section.worker_exponent,
+                relative_sd=section.spread,
+            )
         case schema.NoiseScaleSection():
             return work.NoiseScaleLaw(
                 minimum_steps=section.minimum_steps,

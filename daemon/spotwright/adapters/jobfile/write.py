@@ -174,7 +174,7 @@ def _convergence(law: work.LossLaw | None) -> Section | None:
                 "spread": _number(law.relative_sd),
             }
         case work.CynthiaLoss():
-            values = {"k0": law.k0, "k1": law.k1, "spread": law.relative_sd}
+            values = {name: getattr(law, name) for name in _CYNTHIA} | {"spread": law.relative_sd}
             return {"law": "cynthia"} | {k: _number(v) for k, v in values.items()}
         case work.NoiseScaleLaw():
             return {
@@ -187,6 +187,7 @@ def _convergence(law: work.LossLaw | None) -> Section | None:
 
 
 _SPOTDNN = ("c1", "c2", "c3", "c4", "c5")
+_CYNTHIA = ("k0", "k1", "k2", "worker_exponent")
 
 
 def _dataset(dataset: work.Dataset | None) -> Section | None:

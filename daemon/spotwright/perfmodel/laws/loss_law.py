@@ -1,7 +1,7 @@
 """How the loss falls, fitted to loss logs.
 
     spotdnn  L = (c2 b + c3) sqrt((R + c4) n) / (j + c1) + c5,   c2 <= 0 < c3,  c1, c4, c5 >= 0
-    cynthia  L = k0 sqrt(n)^asynchronous / j + k1,               k0 > 0,        k1 >= 0
+    cynthia  L = k0 / (j / n^p + k2) + k1,   k0 > 0,  k1, k2 >= 0,  0 <= p <= 1, synchronous p = 0
 
 after j updates by n workers of weighted batch b and convergence coefficient R. The `relative_sd` of
 a law is that of the updates to `goal_loss`, in the setting of the log that is least sure, joined by
@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spotwright.domain.errors import CannotFitError, UnreachableTargetError
 from spotwright.domain.workload import CynthiaLoss, SpotdnnLoss
+from spotwright.perfmodel.laws.cynthia_curve import CynthiaCurve
 from spotwright.perfmodel.laws.loss_rows import LossLog, LossRow, usable_rows
 from spotwright.perfmodel.laws.robust_fit import RobustFit, fit_robust, relative_sd
 from spotwright.perfmodel.laws.spotdnn_curve import SpotdnnCurve
 
-Floats = NDArray[np.float64]
 Law = TypeVar("Law", SpotdnnLoss, CynthiaLoss)
 
 _SPOTDNN, _CYNTHIA = "spotdnn", "cynthia"
@@ -66,7 +65,9 @@ def fit_spotdnn_loss(rows: Sequence[LossRow], *, goal_loss: float) -> LossFit[Sp
 
 
 def fit_cynthia_loss(rows: Sequence[LossRow], *, goal_loss: float) -> LossFit[CynthiaLoss]:
-    """Fit k0 and k1; rows of step 0, where the law is infinite, are left out.
+    """Fit k0 to k2, and the power of n where asynchronous runs have different numbers of workers.
+
+    Rows of step 0, where Cynthia's own law is infinite, are left out.
 
     Raises:
         CannotFitError: the rows are too few or impossible, or do not fall.
@@ -74,29 +75,14 @@ def fit_cynthia_loss(rows: Sequence[LossRow], *, goal_loss: float) -> LossFit[Cy
     """
     started = [row for row in rows if row.step != 0]
     log = LossLog(usable_rows(_CYNTHIA, started, least=_LEAST_ROWS[_CYNTHIA]))
-    fit = _fit_hyperbola(log)
+    curve = CynthiaCurve(log)
+    observed = log.loss / log.loss_unit
+    fit = fit_robust(curve.loss, observed, starts=curve.starts(), bounds=curve.bounds())
     _check_fit(_CYNTHIA, fit)
-    k0, k1 = (float(x) * log.loss_unit for x in fit.values)
-    _check_goal(goal_loss, floor_loss=k1)
-    goal = goal_loss / log.loss_unit
-    sd = relative_sd(lambda x: np.asarray(x[:1] / (goal - x[1])), fit)
-    return LossFit(
-        law=CynthiaLoss(k0=k0 * log.step_unit, k1=k1, relative_sd=math.hypot(sd, _MODEL_SD)),
-        notes=_crowd_notes(log),
-    )
-
-
-def _fit_hyperbola(log: LossLog) -> RobustFit:
-    crowd = np.where(log.asynchronous, np.sqrt(log.workers), 1.0)
-    shape = crowd * log.step_unit / log.step
-    lowest, highest = (float(x) / log.loss_unit for x in (log.loss.min(), log.loss.max()))
-
-    def curve(x: Floats) -> Floats:
-        return np.asarray(x[0] * shape + x[1])
-
-    starts = [np.array([0.1, share * lowest]) for share in (0.1, 0.9)]
-    bounds = (np.zeros(2), np.array([np.inf, highest]))
-    return fit_robust(curve, log.loss / log.loss_unit, starts=starts, bounds=bounds)
+    _check_goal(goal_loss, floor_loss=float(fit.values[1]) * log.loss_unit)
+    sd = relative_sd(lambda x: curve.updates(x, goal_loss), fit)
+    law = curve.law(fit.values, relative_sd=math.hypot(sd, _MODEL_SD))
+    return LossFit(law=law, notes=_crowd_notes(log, law, tells_workers=curve.tells_workers))
 
 
 def _check_settings(log: LossLog) -> None:
@@ -131,7 +117,11 @@ def _check_goal(goal_loss: float, *, floor_loss: float) -> None:
         raise UnreachableTargetError(target_loss=goal_loss, floor_loss=floor_loss)
 
 
-def _crowd_notes(log: LossLog) -> tuple[str, ...]:
-    if log.asynchronous.any() and len(np.unique(log.workers)) == 1:
-        return (f"all rows have {log.workers[0]:g} workers: sqrt(n) is assumed, not identified",)
+def _crowd_notes(log: LossLog, law: CynthiaLoss, *, tells_workers: bool) -> tuple[str, ...]:
+    if tells_workers:
+        return (f"steps to a loss grow with the workers to the power {law.worker_exponent:.2f}",)
+    if log.asynchronous.any():
+        told = np.unique(log.workers)
+        whose = f"all rows have {told[0]:g} workers" if len(told) == 1 else "there are few rows"
+        return (f"{whose}: sqrt(n) is assumed, not identified",)
     return ()
