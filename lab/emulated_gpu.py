@@ -46,7 +46,7 @@ class ModelShape:
     tensor_count: int
 
 
-class _Pace:
+class Pace:
     """Makes a step last as long as it would on the device."""
 
     def __init__(self, device: Device, seed: int) -> None:
@@ -77,7 +77,7 @@ class _Stage(torch.autograd.Function):
     """Passes values through; on the way back it takes its time, then has its gradients ready."""
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, pace: _Pace, share: float, *parts: Tensor) -> Tensor:
+    def forward(ctx: Any, values: Tensor, pace: Pace, share: float, *parts: Tensor) -> Tensor:
         ctx.pace, ctx.share, ctx.parts = pace, share, parts
         return values.view_as(values)
 
@@ -97,7 +97,7 @@ class EmulatedModel(nn.Module):
         count = max(1, shape.tensor_count - 4)
         each = max(1, (shape.parameter_bytes // _FLOAT_BYTES - own) // count)
         self.parts = nn.ParameterList([nn.Parameter(torch.zeros(each)) for _ in range(count)])
-        self._pace = _Pace(device, seed)
+        self._pace = Pace(device, seed)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Classify a batch."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lab.agent_overhead import measure_agent_overhead
 from lab.cut_and_slow import measure_cut_and_slow
 from lab.deflation import measure_deflation
+from lab.loss_law import check_loss_law
 from lab.lost_workers import measure_lost_workers
 from lab.scenario import Scenario, chosen
 from lab.server_killed import measure_killed_servers
@@ -19,6 +20,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "server-killed": measure_killed_servers,
     "cut-and-slow": measure_cut_and_slow,
     "deflation": measure_deflation,
+    "loss-law": check_loss_law,
 }
 
 

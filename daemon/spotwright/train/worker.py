@@ -141,10 +141,11 @@ class Worker:
             exchange_s=time.perf_counter() - started_s,
         )
 
-    def pull(self) -> None:
-        """Receive the parameters as they are now, and drop the gradients."""
-        self._on_all(ServerLink.pull)
+    def pull(self) -> int:
+        """Receive the parameters as they are now, drop the gradients; return server 0's version."""
+        answers = self._on_all(ServerLink.pull)
         self.memory.spread()
+        return answers[0].version
 
     def hurry(self) -> None:
         """Wait for no server that is away, nor to join; from another thread or a signal.
