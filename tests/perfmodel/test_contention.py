@@ -197,6 +197,25 @@ def test_workers_in_lockstep_avoid_each_other_and_gain_at_most_a_fifth(station: 
     assert 0.8 * simulated < total_speed([station], [0.5] * 4, [1] * 4) < 1.01 * simulated
 
 
+@pytest.mark.parametrize("present", [1, 2, 3, 8])
+def test_two_links_in_step_serve_between_chance_and_never_meeting(present: int) -> None:
+    link = Station(visit_s=0.2, demand_s=0.2)
+
+    rates = SharedServer.of([link, link], most_workers=8, in_step=True).rates
+
+    by_chance = present / (present + 1) / 0.2  # of equal stations, in closed form
+    never_meeting = min(present / 0.4, 1 / 0.2)
+    assert rates[present - 1] == pytest.approx(math.sqrt(by_chance * never_meeting))
+
+
+def test_a_single_station_has_no_step_to_fall_into() -> None:
+    station = [Station(visit_s=0.3, demand_s=0.1)]
+
+    in_step = SharedServer.of(station, most_workers=8, in_step=True)
+
+    assert in_step.rates == pytest.approx(SharedServer.of(station, most_workers=8).rates)
+
+
 @given(chain=chains, think_s=thinks, workers=st.integers(1, 40))
 def test_no_cluster_beats_its_workers_or_its_server(
     chain: list[Pair], think_s: float, workers: int

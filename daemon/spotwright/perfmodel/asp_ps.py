@@ -76,7 +76,11 @@ class AspPsModel:
         if self._serving.contention is Contention.QUEUEING:
             links = {demand.link_visit_s(w.network_mbps): w.network_mbps for w in workers}
             self.servers = {
-                visit_s: SharedServer.of(demand.stations(mbps), most_workers=most_workers)
+                visit_s: SharedServer.of(
+                    demand.stations(mbps),
+                    most_workers=most_workers,
+                    in_step=demand.server_count == 1,  # shards of one step do not arrive in step
+                )
                 for visit_s, mbps in links.items()
             }
 

@@ -12,7 +12,12 @@ processor sharing), so there is no variance to fit. Norton's theorem folds the c
 
     mu_k = H(k-1) / H(k),   H = convolution over the stations of h_s(k) = prod_(j<=k) 1 / mu_s(j)
 
-and N equal workers that think for Z = T - sum(visit_s) seconds, T the step of a lone worker, reach
+The product form has workers meet by chance. At a chain of links they meet less: TCP shares a link
+unevenly, so who met is thrown apart, and stays so, as all transfers are of one size. If workers met
+only where a link is full, the chain would serve min(k / visit_s, 1 / demand_s), visit_s that of the
+whole chain. Real links are between the two, and `in_step` takes their geometric mean.
+
+N equal workers that think for Z = T - sum(visit_s) seconds, T the step of a lone worker, reach
 
     X = sum_k p_k * mu_k,   p_k ~ N! / (N-k)! * prod_(j<=k) 1 / (Z * mu_j).
 
@@ -65,11 +70,17 @@ class SharedServer:
     rates: Floats  # rates[k - 1] with k workers
 
     @classmethod
-    def of(cls, stations: Sequence[Station], *, most_workers: int) -> "SharedServer":
+    def of(
+        cls, stations: Sequence[Station], *, most_workers: int, in_step: bool = False
+    ) -> "SharedServer":
         """Fold a chain of stations into one, for up to `most_workers` workers."""
         used = tuple(station for station in stations if station.demand_s > 0)
         visit_s = sum(max(s.visit_s, s.demand_s) for s in used)
-        return cls(visit_s, _folded_rates(used, most_workers))
+        rates = _folded_rates(used, most_workers)
+        if in_step and len(used) > 1:
+            whole = Station(visit_s=visit_s, demand_s=max(s.demand_s for s in used))
+            rates = np.sqrt(rates * whole.rates(most_workers))
+        return cls(visit_s, rates)
 
 
 def waits(counts: Floats, lone_step_s: Floats, server: SharedServer) -> Floats:

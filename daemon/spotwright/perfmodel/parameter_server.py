@@ -31,6 +31,7 @@ _VCPUS_PER_CORE = 2.0
 class ServerDemand:
     """One step's work on the busiest server."""
 
+    server_count: int
     parameter_bytes: float  # of all shards together
     shard_bytes: float
     bandwidth_mbps: float
@@ -82,6 +83,7 @@ def server_demand(
     reference_s = tensors * serving.cpu_s_per_tensor + shard_bytes * serving.cpu_s_per_byte
     demand_s = reference_s * _REFERENCE_VCPUS / vcpus
     return ServerDemand(
+        server_count=count,
         parameter_bytes=workload.model.parameter_bytes,
         shard_bytes=shard_bytes,
         bandwidth_mbps=serving.bandwidth_mbps or _slowest_network(servers, network),
