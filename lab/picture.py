@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 from lab.speed import Compared
 from spotwright.domain.workload import Strategy
@@ -48,6 +49,10 @@ def draw_comparison(path: Path, rows: Sequence[Compared]) -> None:
         xlabel="measured ms between updates",
         ylabel="predicted, with 90 % interval",
     )
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter("{x:g}")
     axes.legend(frameon=False)
     names = [row.scenario.name for row in rows]
     errors.set_xticks(range(len(rows)), names, rotation=90, fontsize=7)
