@@ -12,7 +12,7 @@ of their run; `HEADLINE` was chosen before any run of eight. Two ways of setting
 import csv
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -40,7 +40,10 @@ _PARTS, HEADLINE = (0.2, 0.4, 0.6, 0.8), 0.8  # of the run of four workers
 _SEEDS = 3
 _STEPS, _LONGER = 1200, 1.5  # updates; the asked workers may need more
 _BATCH = 64
-_RATES = {"constant": lambda _workers: 0.2, "root": lambda workers: 0.4 / math.sqrt(workers)}
+_RATES: dict[str, Callable[[int], float]] = {
+    "constant": lambda _workers: 0.2,
+    "root": lambda workers: 0.4 / math.sqrt(workers),
+}
 _NO_WAIT = Device(name="none", fixed_s=0.0, per_sample_s=1e-9, jitter_fraction=0.0)
 _PACE = Device(name="paced", fixed_s=0.025, per_sample_s=1e-9, jitter_fraction=0.1)
 _HELD_OUT, _HELD_OUT_SEED, _LOOKS_EVERY_S = 1000, 999_983, 0.05

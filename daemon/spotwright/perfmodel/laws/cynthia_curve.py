@@ -80,4 +80,5 @@ class CynthiaCurve:
         return float(x[3]) if self.tells_workers else USUAL_WORKER_EXPONENT
 
     def _slowdown(self, x: Floats) -> Floats:
-        return np.exp(self._exponent(x) * self._crowd)
+        slowdown: Floats = np.exp(self._exponent(x) * self._crowd)
+        return slowdown
