@@ -64,7 +64,7 @@ bench-terraform: $(VENV)/.dev ## apply beside Terraform by hand, fleets of 8 to 
 bench-profile: $(VENV)/.dev ## the profiler: step time at batches left out, slept stalls found again, duration; 7 minutes on a quiet machine
 	$(BIN)/python -m benchmarks.profile
 
-lab: $(VENV)/.dev ## real training on emulated hosts and links, beside predictions; root, 25 minutes on a quiet machine
+lab: $(VENV)/.dev ## real training on emulated hosts and links, beside predictions; root, about an hour on a quiet machine
 	$(BIN)/python -m lab
 
 proto: $(VENV)/.dev ## write the stubs of protos/ to daemon/spotwright/v1

@@ -1,6 +1,6 @@
 """The laboratory: real training on hosts and links of this machine, held against predictions.
 
-    make lab                                        everything; 25 minutes on a quiet machine
+    make lab                                        everything; about an hour on a quiet machine
     sudo .venv/bin/python -m lab asp-4 ring-2       scenarios whose names begin so
     sudo .venv/bin/python -m lab loss-law           one experiment
     .venv/bin/python -m lab --list                  what there is
