@@ -19,6 +19,7 @@ _STEPS_AT_START, _STEPS_OF_A_POINT = 24, 12  # at most, in climbing from one pla
 _STRIDES = (1, 4)  # nodes added or dropped at once
 _WORTH_POLISHING = 1.1  # times the best
 _NEARLY = 1.01  # times what a rounded point misses a goal by at least
+_IN_VAIN = 4  # points in a row that were no help: then one in so many is tried
 _OFTEN_ENOUGH = 4  # points of as many nodes in one context
 _POOLS = 10  # that a point's fleets may have beside those the point uses
 _MOST_PAIRS = 4_000  # of exchanges
@@ -32,6 +33,7 @@ class LocalSearch:
         self._incumbent = incumbent
         self._least_missed = math.inf
         self._polished: Counter[tuple[Context, int]] = Counter()  # by context and number of nodes
+        self._in_vain = 0  # points since the last that helped
         self._begun: set[tuple[Context, bytes]] = set()  # fleets that points were rounded to
 
     def start(self, contexts: Sequence[Context]) -> None:
@@ -57,11 +59,17 @@ class LocalSearch:
         begun = context, fleet.tobytes()
         is_new = begun not in self._begun
         if is_new and likely and value < self._incumbent.objective * _WORTH_POLISHING:
-            self._polished[key] += 1
             self._begun.add(begun)
+            self._in_vain += 1
+            if self._in_vain > _IN_VAIN and self._in_vain % _IN_VAIN:
+                return
+            self._polished[key] += 1
             free = np.flatnonzero((x <= 1e-6) & (limits.lower <= 0) & (limits.upper > 0))
             liked = free[np.argsort(relaxed.reduced[free], kind="stable")[:_POOLS]]
+            best = self._incumbent.objective
             self._offer_climbed(context, fleet, _STEPS_OF_A_POINT, liked)
+            if self._incumbent.objective < best:
+                self._in_vain = 0
 
     def _offer_climbed(
         self, context: Context, x: Floats, steps: int, others: NDArray[np.intp]

@@ -81,7 +81,7 @@ class Pacing:
         """
         self._step_hours = _rounded_up(longest_hours) / _STEPS
         self._speeds = (_rounded(wait.speed), _rounded(spot.speed), 1.0)
-        self._choices = _table(
+        self._table = _table(
             step_hours=self._step_hours,
             speeds=self._speeds,
             prices=(_rounded(wait.price), _rounded(spot.price), 1.0),
@@ -93,8 +93,8 @@ class Pacing:
         """Return the mode to be in from now on."""
         if standing.work_hours <= 0:
             return standing.mode
-        step = min(max(0, int(standing.hours_left / self._step_hours)), len(self._choices) - 1)
-        table = self._choices[step, standing.mode, int(standing.spot_is_there)]
+        step = min(max(0, int(standing.hours_left / self._step_hours)), _STEPS)
+        table = self._table.until(step)[step, standing.mode, int(standing.spot_is_there)]
         work = math.ceil(standing.work_hours / self._step_hours - 1e-9)
         return Mode(int(table[min(work, len(table) - 1)]))
 
@@ -102,14 +102,15 @@ class Pacing:
         """Return for how long `mode` stays best while the market stays as it is."""
         here = int(standing.spot_is_there)
         speed = self._speeds[mode]
-        step = min(int(standing.hours_left / self._step_hours), len(self._choices) - 1)
+        step = min(max(0, int(standing.hours_left / self._step_hours)), _STEPS)
+        choices = self._table.until(step)
         work = standing.work_hours / self._step_hours
-        most = self._choices.shape[3] - 1
+        most = choices.shape[3] - 1
         passed = np.arange(1, step)
         left = work - passed * speed
         passed, left = passed[left > 0], left[left > 0]
         places = np.minimum(np.ceil(left - 1e-9).astype(np.intp), most)
-        changed = np.flatnonzero(self._choices[step - passed, mode, here, places] != mode)
+        changed = np.flatnonzero(choices[step - passed, mode, here, places] != mode)
         if changed.size:
             return float(passed[changed[0]]) * self._step_hours
         if len(passed) < step - 1:
@@ -129,35 +130,55 @@ def _rounded_up(hours: float) -> float:
     return float(2 ** (math.ceil(math.log2(max(hours, 1e-3)) * 12) / 12))
 
 
-@lru_cache(maxsize=256)
-def _table(
-    *,
-    step_hours: float,
-    speeds: tuple[float, float, float],
-    prices: tuple[float, float, float],
-    rates: tuple[float, float],
-    restart_hours: float,
-) -> NDArray[np.int8]:
-    """Return the best mode by steps left, mode, whether spot is there, and steps of work."""
-    works = math.ceil(_STEPS * _ROOM + restart_hours / step_hours) + 1
-    changes = 1 - math.exp(-rates[0] * step_hours), 1 - math.exp(-rates[1] * step_hours)
-    work = np.arange(works) * step_hours
-    value = np.broadcast_to(_PENALTY * work, (3, 2, works)).copy()
-    choices = np.zeros((_STEPS + 1, 3, 2, works), dtype=np.int8)
-    choices[0, :, :, :] = Mode.SURE
-    moves = [
-        (
-            _Shift(works, -speed),
-            _Shift(works, speed * (restart_hours / step_hours - 1)),
-        )
-        for speed in speeds
-    ]
-    for step in range(1, _STEPS + 1):
-        value = _before(
-            value, moves, prices, step_hours=step_hours, changes=changes, out=choices[step]
-        )
-        value[:, :, 0] = 0.0
-    return choices
+class _Table:
+    """The best mode by steps left, mode, whether spot is there, and steps of work.
+
+    It is worked out from the deadline back, as far as was asked.
+    """
+
+    def __init__(
+        self,
+        *,
+        step_hours: float,
+        speeds: tuple[float, float, float],
+        prices: tuple[float, float, float],
+        rates: tuple[float, float],
+        restart_hours: float,
+    ) -> None:
+        works = math.ceil(_STEPS * _ROOM + restart_hours / step_hours) + 1
+        self._step_hours, self._prices = step_hours, prices
+        self._changes = tuple(1 - math.exp(-rate * step_hours) for rate in rates)
+        self._moves = [
+            (
+                _Shift(works, -speed),
+                _Shift(works, speed * (restart_hours / step_hours - 1)),
+            )
+            for speed in speeds
+        ]
+        work = np.arange(works) * step_hours
+        self._value = np.broadcast_to(_PENALTY * work, (3, 2, works)).copy()
+        self._choices = np.zeros((_STEPS + 1, 3, 2, works), dtype=np.int8)
+        self._choices[0] = Mode.SURE
+        self._known_steps = 0
+
+    def until(self, steps: int) -> NDArray[np.int8]:
+        """Return the table, of which so many steps from the deadline are worked out."""
+        lost, back = self._changes
+        for step in range(self._known_steps + 1, steps + 1):
+            self._value = _before(
+                self._value,
+                self._moves,
+                self._prices,
+                step_hours=self._step_hours,
+                changes=(lost, back),
+                out=self._choices[step],
+            )
+            self._value[:, :, 0] = 0.0
+            self._known_steps = step
+        return self._choices
+
+
+_table = lru_cache(maxsize=256)(_Table)
 
 
 class _Shift:
