@@ -35,6 +35,10 @@ def fleet() -> str:
     return f"fleet-{uuid4().hex[:8]}"
 
 
+def ids(cloud: Cloud, fleet: str) -> list[str]:
+    return [node.instance_id for node in cloud.granted(fleet).nodes]
+
+
 class RentedFleetsContract:
     def test_a_name_under_which_nothing_runs_has_nothing(self, cloud: Cloud, fleet: str) -> None:
         granted = cloud.granted(fleet)
@@ -85,6 +89,31 @@ class RentedFleetsContract:
 
         assert [node.pool_key for node in granted.nodes] == [None]
         assert [group.pool_key for group in granted.groups] == [None]
+
+    def test_a_node_that_is_ended_leaves_its_group_smaller_and_the_others_alone(
+        self, cloud: Cloud, fleet: str
+    ) -> None:
+        cloud.add_group(fleet, pool_key="w", desired_count=3)
+        first, goes, last = ids(cloud, fleet)
+
+        cloud.end_node(goes, is_replaced=False)
+
+        assert ids(cloud, fleet) == [first, last]
+        assert [group.desired_count for group in cloud.granted(fleet).groups] == [2]
+
+    def test_a_node_that_is_ended_to_be_replaced_has_another_one_come(
+        self, cloud: Cloud, fleet: str
+    ) -> None:
+        cloud.add_group(fleet, pool_key="w", desired_count=2)
+        goes, stays = ids(cloud, fleet)
+
+        cloud.end_node(goes, is_replaced=True)
+
+        after = ids(cloud, fleet)
+        assert stays in after
+        assert goes not in after
+        assert len(after) == 2
+        assert [group.desired_count for group in cloud.granted(fleet).groups] == [2]
 
     def test_only_spot_pools_that_are_asked_about_have_a_spot_price(self, cloud: Cloud) -> None:
         nowhere = Pool("g5.xlarge", "usw2-az1", Market.SPOT)

@@ -66,7 +66,7 @@ def applied_at_last(fleets: JobFleets, variables: str) -> bool:
     """Apply as often as it takes for the Terraform of a killed daemon to end, too."""
     for _ in range(_TRIES):
         try:
-            return fleets.apply("job-1", variables, is_wanted=lambda: True)
+            return fleets.apply("job-1", variables, is_wanted=lambda: True) is not None
         except SpotwrightError as error:
             assert "has locked the state" in str(error)  # noqa: PT017 nothing else is in its way
     return False

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -17,7 +17,7 @@ from spotwright.adapters.grpc.messages.steering import (
     reply_text,
 )
 from spotwright.adapters.jobfile.read import parse_job
-from spotwright.domain.errors import StoreUnavailableError, TerraformError
+from spotwright.domain.errors import OutsideWorldError, StoreUnavailableError, TerraformError
 from spotwright.domain.job_run import (
     Event,
     JobCourse,
@@ -38,7 +38,7 @@ from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.usecases.ports import OfferSource
 from spotwright.usecases.replan_job import Replanner
 from spotwright.usecases.steer_jobs import JobSteering
-from spotwright.usecases.steering_ports import Outlets
+from spotwright.usecases.steering_ports import Applied, Outlets
 from spotwright.usecases.steering_rules import SteeringRules
 from tests.cli.small_job import small_job
 from tests.fakes.memory_job_store import MemoryJobStore
@@ -98,6 +98,9 @@ class CloudAccount:
     applied: list[str] = field(default_factory=list)
     given_back: list[str] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
+    going: list[tuple[str, ...]] = field(default_factory=list)  # as each apply was told
+    refusal: str = ""  # to end nodes by name
+    replaced: list[str] = field(default_factory=list)
     failures_left: int = 0
     failure: Exception = field(default_factory=lambda: TerraformError("half of it is there"))
     hangs: bool = False  # the next apply goes on only when it is released
@@ -114,18 +117,33 @@ class CloudAccount:
             raise self.failure
         self.given_back.append(job_id)
 
-    def apply(self, job_id: str, variables: str, *, is_wanted: Callable[[], bool]) -> bool:
+    def replace_nodes(self, job_id: str, node_ids: Collection[str]) -> tuple[str, ...]:
+        if self.refusal:
+            raise OutsideWorldError(self.refusal)
+        running = tuple(node_id for node_id in node_ids if node_id not in self.replaced)
+        self.replaced += running
+        return running
+
+    def apply(
+        self,
+        job_id: str,
+        variables: str,
+        *,
+        is_wanted: Callable[[], bool],
+        going: Sequence[str] = (),
+    ) -> Applied | None:
         self.begun.set()
         if self.hangs:
             self.hangs = False
             self.released.wait(30)
         if not is_wanted():
-            return False
+            return None
         self.applied.append(variables)
+        self.going.append(tuple(going))
         if self.failures_left:
             self.failures_left -= 1
             raise self.failure
-        return True
+        return Applied(ended=() if self.refusal else tuple(going), problem=self.refusal)
 
 
 @dataclass

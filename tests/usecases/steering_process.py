@@ -8,7 +8,7 @@ FOLDER/REPLICA-decides or FOLDER/REPLICA-applies.
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from spotwright.domain.steering_question import SteeringAnswer, SteeringQuestion
 from spotwright.usecases.control_jobs import ControlTimes, JobControl
 from spotwright.usecases.planned_runs import PlannedRuns
 from spotwright.usecases.steer_jobs import JobSteering
-from spotwright.usecases.steering_ports import Outlets
+from spotwright.usecases.steering_ports import Applied, Outlets
 from tests.usecases.example_job import catalog
 from tests.usecases.steered_cluster import DirectDecider
 
@@ -53,11 +53,21 @@ class Told:
     def give_back(self, job_id: str) -> None:
         raise AssertionError("the job has no budget that could be spent")
 
-    def apply(self, job_id: str, variables: str, *, is_wanted: Callable[[], bool]) -> bool:
+    def replace_nodes(self, job_id: str, node_ids: Collection[str]) -> tuple[str, ...]:
+        raise AssertionError("none of the job's nodes has shrunk")
+
+    def apply(
+        self,
+        job_id: str,
+        variables: str,
+        *,
+        is_wanted: Callable[[], bool],
+        going: Sequence[str] = (),
+    ) -> Applied | None:
         self.line("applies", variables.rpartition(" ")[2])
         while self.is_held_up("applies"):
             time.sleep(0.02)
-        return is_wanted()
+        return Applied() if is_wanted() else None
 
 
 class SlowDecider(DirectDecider):

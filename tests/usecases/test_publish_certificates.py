@@ -29,6 +29,9 @@ class Running:
     def spot_prices_usd_per_hour(self, pools: Collection[Pool]) -> Mapping[Pool, float]:
         return {}
 
+    def end_node(self, instance_id: str, *, is_replaced: bool) -> None:
+        raise AssertionError("who publishes certificates ends no node")
+
 
 def _node(instance_id: str) -> GrantedNode:
     return GrantedNode(

@@ -52,6 +52,7 @@ FULL = SteeringNotes(
         retry_unix_s=5.0,
         give_back_unix_s=6.0,
         is_given_back=True,
+        given_up=("i-3",),
     ),
     prices_usd_per_hour={POOL: 0.5},
     unpriced=frozenset({POOL}),

@@ -45,6 +45,7 @@ class KnownJob:
     is_mine: bool = True  # no other replica may control it by now
     untold: list[Saving] = field(default_factory=list)  # that training must still hear
     due: Due | None = None
+    going: tuple[str, ...] = ()  # nodes that are lost or will be taken, as seen last
     doing: Doing = Doing.NOTHING
     not_before: datetime | None = None  # a decision failed
     is_undecided: bool = False  # as the log of the job says

@@ -4,7 +4,7 @@ A look changes nothing: it returns the course of the job and what to remember, f
 keep while the job is still its own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -41,6 +41,7 @@ from spotwright.usecases.view_job import (
     Seen,
     hosts_of,
     rented,
+    silent_nodes,
     unpriced,
     usd_per_hour,
     view_job,
@@ -83,6 +84,7 @@ class Looked:
     keep: bool = False  # not only what goes on by itself
     savings: tuple[Saving, ...] = ()
     due: "Due | None" = None  # a decision is needed now
+    going: tuple[str, ...] = ()  # nodes that are lost or will be taken: those first
 
     @property
     def course_with_notes(self) -> JobCourse:
@@ -154,7 +156,8 @@ def look_at_fleet(
     if _is_still_starting(seen.view, asked, rules):
         waiting = replace(asked, short_since=short_since(seen.view, asked))
         return replace(looked, notes=replace(looked.notes, memory=waiting))
-    return look.steered(seen, looked)
+    silent = silent_nodes(agents, now=moment.now, up_since=moment.up_since)
+    return look.steered(seen, replace(looked, going=_going(silent, seen.view)))
 
 
 def _since(job: JobRun, notes: SteeringNotes, now: datetime, *, is_rented: bool) -> datetime | None:
@@ -180,6 +183,12 @@ def _counted_from(since: datetime, notes: SteeringNotes) -> SteeringNotes:
 def _is_whole(view: JobView) -> bool:
     training = sum(node.state is not NodeState.STARTING for node in view.nodes)
     return not view.asked or training >= sum(view.asked.values())
+
+
+def _going(silent: Iterable[str], view: JobView) -> tuple[str, ...]:
+    """Return the nodes that a smaller fleet does without first."""
+    leaving = [node.node_id for node in view.nodes if node.state is NodeState.LEAVING]
+    return (*sorted(silent), *leaving)
 
 
 def _is_old(course: JobCourse, now: datetime) -> bool:

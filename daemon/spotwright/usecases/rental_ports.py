@@ -22,6 +22,17 @@ class RentedFleets(Protocol):
     def spot_prices_usd_per_hour(self, pools: Collection[Pool]) -> Mapping[Pool, float]:
         """Return what spot nodes cost there now; a pool without a price is left out."""
 
+    def end_node(self, instance_id: str, *, is_replaced: bool) -> None:
+        """End a node of a group.
+
+        Args:
+            instance_id: which one.
+            is_replaced: the group starts another one in its place; else it keeps one node less.
+
+        Raises:
+            OutsideWorldError: the cloud failed or refused, or no group has that node.
+        """
+
 
 OpenRentedFleets = Callable[[str], RentedFleets]  # by the name of a region
 

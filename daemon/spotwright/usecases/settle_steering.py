@@ -10,7 +10,7 @@ from spotwright.domain.planned_run import PlannedRun
 from spotwright.domain.steering import JobView, Move, Trigger
 from spotwright.domain.steering_question import SteeringAnswer
 from spotwright.domain.units import format_duration, format_usd
-from spotwright.usecases.carry_out import ending
+from spotwright.usecases.carry_out import ending, giving_up
 from spotwright.usecases.look_at_fleet import Due
 from spotwright.usecases.steering_memory import decided
 from spotwright.usecases.steering_notes import SteeringNotes
@@ -56,6 +56,8 @@ def settled(
     )
     if answer.steering.gives_back and job.course.steer is Steer.APPLY:
         known = replace(known, carried=ending(known.carried, now))
+    if job.course.steer is Steer.APPLY:
+        known = replace(known, carried=giving_up(known.carried, answer.steering.leaves))
     if not is_new or answer.plan is None:
         return Settled(job, known, events)
     course = replace(

@@ -102,7 +102,7 @@ class JobSteering:
     def kept(self, job: JobRun, looked: Looked, *, now: datetime) -> None:
         """Remember a look that was kept, and do what had to wait until then. Blocks."""
         known = self._known(job)
-        known.notes, known.due = looked.notes, looked.due
+        known.notes, known.due, known.going = looked.notes, looked.due, looked.going
         known.first_plan_id = job.first_plan_id
         known.is_steered = looked.notes.memory.time_s is not None
         known.doing = self._to_do(job, known, now)
@@ -280,15 +280,22 @@ class JobSteering:
         if doing is Doing.GIVE_BACK:
             await asyncio.to_thread(fleets.give_back, job_id)
             return carry_out.given_back
+        if doing is Doing.REPLACE:
+            given_up = note.given_up
+            ended = await asyncio.to_thread(fleets.replace_nodes, job_id, given_up)
+            return lambda carried, now: carry_out.replaced(carried, given_up, ended, now)
         plan = await asyncio.to_thread(self._plans.plan, plan_id)
         variables = await self._decider.variables(plan)
         if doing is Doing.WRITE:
             path = await asyncio.to_thread(fleets.write, job_id, variables)
             return lambda carried, now: carry_out.written(carried, plan_id, path, now)
-        is_wanted = note.asks_for(plan_id)
-        done = await asyncio.to_thread(fleets.apply, job_id, variables, is_wanted=is_wanted)
-        step = carry_out.applied if done else carry_out.dropped
-        return lambda carried, now: step(carried, plan_id, now)
+        is_wanted, going = note.asks_for(plan_id), note.going
+        did = await asyncio.to_thread(
+            fleets.apply, job_id, variables, is_wanted=is_wanted, going=going
+        )
+        if did is None:
+            return lambda carried, now: carry_out.dropped(carried, plan_id, now)
+        return lambda carried, now: carry_out.applied(carried, plan_id, did, now)
 
 
 class _Noting:
@@ -298,6 +305,16 @@ class _Noting:
         self, job_id: str, known: KnownJob, keeper: Keeper, clock: Callable[[], datetime]
     ) -> None:
         self.job_id, self._known, self._keeper, self._clock = job_id, known, keeper, clock
+
+    @property
+    def given_up(self) -> tuple[str, ...]:
+        """The nodes that are to be ended, others taking their place."""
+        return self._known.notes.carried.given_up
+
+    @property
+    def going(self) -> tuple[str, ...]:
+        """The nodes that a smaller fleet does without, the first ones first."""
+        return (*self._known.going, *self.given_up)
 
     async def plan_id(self) -> str | None:
         """Return the plan that the job runs now; None: it is not this replica's any more."""

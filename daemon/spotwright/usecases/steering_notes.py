@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spotwright.domain.offer import Pool
 from spotwright.domain.steering import Trigger
@@ -30,6 +30,7 @@ class Carried:
     retry_unix_s: float = 0.0  # not before
     give_back_unix_s: float | None = None  # when all is given back: the budget is spent
     is_given_back: bool = False
+    given_up: tuple[str, ...] = ()  # nodes to be ended: others of their pools take their place
 
 
 class Asked(NamedTuple):
@@ -97,8 +98,12 @@ def notes_of(text: str) -> SteeringNotes:
         leaving_until=values["leaving_until"],
         starting_since=values["starting_since"],
         interval_s=values["interval_s"],
-        carried=Carried(**values["carried"]),
+        carried=_carried_of(values["carried"]),
         prices_usd_per_hour={Pool.parse(name): usd for name, usd in values["prices"].items()},
         unpriced=frozenset(map(Pool.parse, values["unpriced"])),
         is_unseen=values["is_unseen"],
     )
+
+
+def _carried_of(document: Mapping[str, Any]) -> Carried:
+    return Carried(**{**document, "given_up": tuple(document.get("given_up", ()))})

@@ -1,6 +1,6 @@
 """What steering jobs needs from outside."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,8 +27,16 @@ class Decider(Protocol):
         """Return the Terraform variables of a plan, or raise SpotwrightError."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What an apply did beside what its variables say."""
+
+    ended: tuple[str, ...] = ()  # nodes that were ended by name, so that no other one was
+    problem: str = ""  # why the cloud itself chose which nodes end
+
+
 class Fleets(Protocol):
-    """Where fleets of jobs are rented; both may take long."""
+    """Where fleets of jobs are rented; all may take long."""
 
     def write(self, job_id: str, variables: str) -> str:
         """Write the variables of a job's fleet, whole or not at all; return where.
@@ -37,19 +45,34 @@ class Fleets(Protocol):
             SpotwrightError: it cannot be written.
         """
 
-    def apply(self, job_id: str, variables: str, *, is_wanted: Callable[[], bool]) -> bool:
+    def apply(
+        self,
+        job_id: str,
+        variables: str,
+        *,
+        is_wanted: Callable[[], bool],
+        going: Sequence[str] = (),
+    ) -> Applied | None:
         """Rent what the variables say; to do so again, also after a kill, rents nothing twice.
 
         Args:
             job_id: whose fleet it is.
             variables: what it is to be.
             is_wanted: asked right before anything is rented or given up.
+            going: nodes that end before others where a pool gets smaller, the first ones first.
 
         Returns:
-            Whether it was done; False: it was not wanted any more.
+            What it did; None: it was not wanted any more.
 
         Raises:
             SpotwrightError: it failed, perhaps half-way, or it might rent what runs already.
+        """
+
+    def replace_nodes(self, job_id: str, node_ids: Collection[str]) -> tuple[str, ...]:
+        """End nodes of a job's fleet, others taking their place; return those that still ran.
+
+        Raises:
+            SpotwrightError: it failed, perhaps half-way; to do so again ends no other node.
         """
 
     def give_back(self, job_id: str) -> None:

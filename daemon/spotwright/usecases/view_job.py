@@ -103,13 +103,26 @@ def hosts_of(
     """Return the hosts that are there, by name."""
     found: dict[str, list[AgentRecord]] = {}
     for agent in agents:
-        found.setdefault(agent.facts.instance_id or agent.facts.agent_id, []).append(agent)
+        found.setdefault(_node_id(agent), []).append(agent)
     hosts = []
     for node_id, mine in sorted(found.items()):
         pool = _pool(mine)
         if pool is not None and any(_is_there(agent, now, up_since) for agent in mine):
             hosts.append(Host(node_id=node_id, pool=pool, agents=tuple(mine)))
     return tuple(hosts)
+
+
+def silent_nodes(
+    agents: Iterable[AgentRecord], *, now: datetime, up_since: datetime
+) -> frozenset[str]:
+    """Return the nodes that were there and are not any more, though they may still be paid for."""
+    there, known = set(), set()
+    for agent in agents:
+        node_id = _node_id(agent)
+        known.add(node_id)
+        if _is_there(agent, now, up_since):
+            there.add(node_id)
+    return frozenset(known - there)
 
 
 def rented(seen: Seen, planned: PlannedRun) -> dict[Pool, int]:
@@ -130,6 +143,10 @@ def unpriced(nodes: Mapping[Pool, int], prices: Mapping[Pool, float]) -> frozens
 def usd_per_hour(nodes: Mapping[Pool, int], prices: Mapping[Pool, float]) -> float:
     """Return the rent of nodes whose prices are all known."""
     return sum(prices[pool] * count for pool, count in nodes.items())
+
+
+def _node_id(agent: AgentRecord) -> str:
+    return agent.facts.instance_id or agent.facts.agent_id
 
 
 def _pool(agents: Sequence[AgentRecord]) -> Pool | None:

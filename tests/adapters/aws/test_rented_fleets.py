@@ -222,6 +222,15 @@ def test_what_is_not_allowed_is_named(operation: str, action: str) -> None:
         rented.granted("f")
 
 
+def test_a_node_that_may_not_be_ended_names_the_permission() -> None:
+    rented, aws = recorded()
+    action = "TerminateInstanceInAutoScalingGroup"
+    aws.replies = {**aws.replies, action: Refusal("AccessDenied")}
+
+    with pytest.raises(CredentialsError, match=f"allow the IAM action autoscaling:{action}"):
+        rented.end_node("i-1", is_replaced=False)
+
+
 def recorded(
     *,
     instances: list[dict[str, Any]] | None = None,

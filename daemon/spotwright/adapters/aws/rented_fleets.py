@@ -1,8 +1,9 @@
 """What runs in one region under a fleet's tags: instances, groups, and prices in force.
 
-IAM actions it needs, all read-only: ec2:DescribeInstances, ec2:DescribeAvailabilityZones,
+IAM actions it needs to read: ec2:DescribeInstances, ec2:DescribeAvailabilityZones,
 ec2:DescribeSpotPriceHistory, autoscaling:DescribeAutoScalingGroups and
-autoscaling:DescribeScalingActivities.
+autoscaling:DescribeScalingActivities. To end a node of a group:
+autoscaling:TerminateInstanceInAutoScalingGroup.
 """
 
 from __future__ import annotations
@@ -93,6 +94,17 @@ class AwsRentedFleets:
             for pool in sorted(spot)
             if (pool.instance_type, pool.zone) in found
         }
+
+    def end_node(self, instance_id: str, *, is_replaced: bool) -> None:
+        """End a node of a group, which starts another one or keeps one node less.
+
+        Raises:
+            OutsideWorldError: AWS refused or did not answer, or no group has that node.
+        """
+        with asking("autoscaling:TerminateInstanceInAutoScalingGroup", region=self._region):
+            self._scaling.terminate_instance_in_auto_scaling_group(
+                InstanceId=instance_id, ShouldDecrementDesiredCapacity=not is_replaced
+            )
 
     def _region_zones(self) -> Zones:
         if self._zones is None:
