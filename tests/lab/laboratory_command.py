@@ -23,6 +23,10 @@ def require_rights() -> None:
 
 
 def left_behind() -> list[str]:
-    groups = [str(path) for path in Path("/sys/fs/cgroup").glob("**/spotwright-lab-*")]
-    netns = Path("/run/netns")
-    return groups + [str(path) for path in netns.glob("[ws][0-9]")] if netns.is_dir() else groups
+    """Return what laboratories that have ended left: another one may be at work meanwhile."""
+    groups = [
+        str(path)
+        for path in Path("/sys/fs/cgroup").glob("**/spotwright-lab-*")
+        if not Path("/proc", path.name.removeprefix("spotwright-lab-")).exists()
+    ]
+    return groups + [str(path) for path in Path("/run/netns").glob("[ws][0-9]")]
