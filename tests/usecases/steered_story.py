@@ -30,7 +30,7 @@ async def lose_one(cluster: SteeredCluster) -> None:
     replica = cluster.replica("a")
     await cluster.let_pass(60, replica)
     cluster.notice("agent-0")
-    await cluster.let_pass(10, replica)
+    await cluster.let_pass(30, replica)  # training saves, then it is applied
 
 
 async def train(cluster: SteeredCluster, replica: Replica, *, for_s: float, pace: float) -> None:

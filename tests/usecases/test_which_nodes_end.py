@@ -34,6 +34,49 @@ def test_a_node_with_a_notice_goes_before_those_that_stay(folder: Path) -> None:
     assert cluster.events("applied")[-1].facts["ended"] == "i-agent-0"
 
 
+@pytest.mark.parametrize(
+    ("stops_as_one", "applied"),
+    [(True, [(30, 1), (45, 2)]), (False, [(5, 2), (30, 2)])],
+)
+def test_nodes_of_a_synchronous_job_end_once_training_had_time_to_save(
+    folder: Path, *, stops_as_one: bool, applied: list[tuple[float, int]]
+) -> None:
+    counts = []
+
+    async def story(cluster: SteeredCluster) -> None:
+        replica = cluster.replica("a")
+        replica.decider.decide = saving(  # type: ignore[method-assign]
+            replica.decider.decide, checkpoint_s=40.0, stops_as_one=stops_as_one
+        )
+        await cluster.let_pass(60, replica)
+        cluster.notice("agent-0")
+        passed_s = 0.0
+        for until_s, _ in applied:
+            await cluster.let_pass(until_s - passed_s, replica)
+            passed_s = until_s
+            counts.append((until_s, len(cluster.cloud.applied)))
+
+    play(SteeredCluster(folder), story)
+
+    assert counts == applied
+
+
+def saving(
+    decide: Callable[[SteeringQuestion], Coroutine[Any, Any, SteeringAnswer]],
+    *,
+    checkpoint_s: float,
+    stops_as_one: bool,
+) -> Any:
+    """Have a job whose state takes so long to save, on all hosts at once or on one."""
+
+    async def decided(question: SteeringQuestion) -> SteeringAnswer:
+        answer = await decide(question)
+        facts = replace(answer.facts, checkpoint_s=checkpoint_s, stops_as_one=stops_as_one)
+        return replace(answer, facts=facts)
+
+    return decided
+
+
 def test_a_lost_node_goes_before_one_that_still_trains(folder: Path) -> None:
     cluster = play(SteeredCluster(folder), see_one_fall_silent)
 

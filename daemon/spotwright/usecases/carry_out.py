@@ -4,6 +4,7 @@
     started   its apply was begun: kept before Terraform runs
     applied   its apply ended well
     given up  nodes that it does not count on, which are ended so that others take their place
+    saved     training has had the time to save its state: an apply ends nodes that had a notice
 
 A controller that finds an apply that was begun and did not end runs it again, which rents nothing
 twice. One that failed is run again after a pause, longer each time; another plan does not wait for
@@ -44,7 +45,7 @@ def to_do(job: JobRun, carried: Carried, *, now: datetime) -> Doing:
     if job.course.steer is Steer.WRITE and carried.written_plan_id != job.plan_id:
         return Doing.WRITE
     if job.course.steer is Steer.APPLY and carried.applied_plan_id != job.plan_id:
-        return Doing.APPLY
+        return Doing.APPLY if now.timestamp() >= carried.saved_unix_s else Doing.NOTHING
     if job.course.steer is Steer.APPLY and carried.given_up:
         return Doing.REPLACE
     return Doing.NOTHING
@@ -126,6 +127,11 @@ def replaced(
         facts={"ended": ", ".join(ended), "gone": ", ".join(gone)},
     )
     return _without_given_up(_without_failures(carried), asked), event
+
+
+def saving(carried: Carried, *, until_unix_s: float) -> Carried:
+    """Return what is remembered while training saves its state on nodes that an apply may end."""
+    return replace(carried, saved_unix_s=max(carried.saved_unix_s, until_unix_s))
 
 
 def ending(carried: Carried, now: datetime) -> Carried:

@@ -4,7 +4,7 @@ A look changes nothing: it returns the course of the job and what to remember, f
 keep while the job is still its own.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -152,12 +152,13 @@ def look_at_fleet(
         return look.unseen(seen.view, looked)
     looked = replace(looked, notes=replace(looked.notes, is_unseen=False))
     asked = _since_asked(job, seen.view, looked.notes)
-    looked = replace(looked, notes=replace(looked.notes, memory=asked))
+    silent = silent_nodes(agents, now=moment.now, up_since=moment.up_since)
+    going = (*sorted(silent), *seen.leaving_until)
+    looked = replace(looked, notes=replace(looked.notes, memory=asked), going=going)
     if _is_still_starting(seen.view, asked, rules):
         waiting = replace(asked, short_since=short_since(seen.view, asked))
         return replace(looked, notes=replace(looked.notes, memory=waiting))
-    silent = silent_nodes(agents, now=moment.now, up_since=moment.up_since)
-    return look.steered(seen, replace(looked, going=_going(silent, seen.view)))
+    return look.steered(seen, looked)
 
 
 def _since(job: JobRun, notes: SteeringNotes, now: datetime, *, is_rented: bool) -> datetime | None:
@@ -183,12 +184,6 @@ def _counted_from(since: datetime, notes: SteeringNotes) -> SteeringNotes:
 def _is_whole(view: JobView) -> bool:
     training = sum(node.state is not NodeState.STARTING for node in view.nodes)
     return not view.asked or training >= sum(view.asked.values())
-
-
-def _going(silent: Iterable[str], view: JobView) -> tuple[str, ...]:
-    """Return the nodes that a smaller fleet does without first."""
-    leaving = [node.node_id for node in view.nodes if node.state is NodeState.LEAVING]
-    return (*sorted(silent), *leaving)
 
 
 def _is_old(course: JobCourse, now: datetime) -> bool:

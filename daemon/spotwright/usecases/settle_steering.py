@@ -1,5 +1,6 @@
 """Make a decision a job's own: its plan, its course, and what the log says."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -7,10 +8,10 @@ from typing import NamedTuple
 
 from spotwright.domain.job_run import JobRun, NewEvent, Steer
 from spotwright.domain.planned_run import PlannedRun
-from spotwright.domain.steering import JobView, Move, Trigger
+from spotwright.domain.steering import JobView, Move, NodeState, Trigger
 from spotwright.domain.steering_question import SteeringAnswer
 from spotwright.domain.units import format_duration, format_usd
-from spotwright.usecases.carry_out import ending, giving_up
+from spotwright.usecases.carry_out import ending, giving_up, saving
 from spotwright.usecases.look_at_fleet import Due
 from spotwright.usecases.steering_memory import decided
 from spotwright.usecases.steering_notes import SteeringNotes
@@ -66,9 +67,23 @@ def settled(
         begun_fraction=due.view.done_fraction,
         begun=due.job.progress,
     )
+    if (until_unix_s := _saved_unix_s(due, notes, answer, now)) is not None:
+        known = replace(known, carried=saving(known.carried, until_unix_s=until_unix_s))
     return Settled(
         replace(job, plan_id=answer.plan.plan_id, course=course, update_time=now), known, events
     )
+
+
+def _saved_unix_s(
+    due: Due, notes: SteeringNotes, answer: SteeringAnswer, now: datetime
+) -> float | None:
+    """Return when all hosts of a job have saved what a notice asks them to; None: none does."""
+    checkpoint_s = answer.facts.checkpoint_s
+    leaving = [node.node_id for node in due.view.nodes if node.state is NodeState.LEAVING]
+    if not leaving or checkpoint_s is None or not answer.facts.stops_as_one:
+        return None
+    last_s = max(notes.leaving_until.get(node_id, math.inf) for node_id in leaving)
+    return min(now.timestamp() + checkpoint_s, last_s)
 
 
 def undecided(problem: str, now: datetime) -> NewEvent:

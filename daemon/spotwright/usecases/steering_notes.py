@@ -28,6 +28,7 @@ class Carried:
     failed_plan_id: str = ""  # whose last try failed
     failure_count: int = 0  # of that plan, one after the other
     retry_unix_s: float = 0.0  # not before
+    saved_unix_s: float = 0.0  # when training has saved its state: no apply before
     give_back_unix_s: float | None = None  # when all is given back: the budget is spent
     is_given_back: bool = False
     given_up: tuple[str, ...] = ()  # nodes to be ended: others of their pools take their place
