@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -20,9 +22,10 @@ from spotwright.domain.errors import (
 )
 from spotwright.domain.workload import Strategy
 from spotwright.train import Worker
+from spotwright.train.wire import Frame, FrameKind
 from tests.train.lossy_line import lossy_line
 from tests.train.role_process import wait_until
-from tests.train.small_training import backward, build_model, small_job, together
+from tests.train.small_training import SmallJob, backward, build_model, small_job, together
 
 
 @pytest.mark.parametrize("strategy", [Strategy.ASP_PS, Strategy.BSP_PS])
@@ -58,6 +61,64 @@ def test_those_that_stay_go_on_when_one_leaves_and_one_joins(
 
     assert versions == {60}
     assert {"stays", "leaves"} <= who
+
+
+def push_to(worker: Worker, index: int, sequence: int) -> None:
+    """Push to one server only, as when the other is to hear of it later."""
+    note = worker._links[0].members
+    frame = Frame(kind=FrameKind.PUSH, sequence=sequence, batch=8, loss=1.0, note=note)
+    worker._links[index].push(frame)
+
+
+def who_waits_to_catch_up(job: SmallJob) -> list[str]:
+    return list(job.servers[1].updates._behind)  # type: ignore[attr-defined]
+
+
+def test_who_joins_while_a_round_is_closed_on_one_server_waits_until_it_is_on_the_other() -> None:
+    with small_job(Strategy.BSP_PS, count=2) as job:
+        models = [build_model(), build_model()]
+        stays, joins = (job.worker(name, m) for name, m in zip("sj", models, strict=True))
+        stays.join()
+        note = stays._links[0].members
+        with together(joins.join):
+            rounds = job.servers[0].updates
+            wait_until(lambda: rounds._joining == {"j"})  # type: ignore[attr-defined]
+            push_to(stays, 0, 1)
+            wait_until(lambda: who_waits_to_catch_up(job) == ["j"])
+            stays._links[0].members, told = note, stays._links[0].members
+            push_to(stays, 1, 1)
+        stays.sequence, stays._links[0].members = 1, told
+        with together(lambda: one_step(stays, models[0], 1), lambda: one_step(joins, models[1], 2)):
+            pass
+        updates = [[(u.worker, u.version) for u in seen] for seen in job.updates]
+        stays.leave()
+        joins.leave()
+
+    assert [sorted(seen) for seen in updates] == [[("j", 2), ("s", 1), ("s", 2)]] * 2
+
+
+def test_who_was_late_for_a_round_makes_the_next_one_on_all_servers() -> None:
+    with small_job(Strategy.BSP_PS, count=2, begin_with=2, patience_s=0.2) as job:
+        models = [build_model(), build_model()]
+        late, quick = (job.worker(name, m) for name, m in zip("lq", models, strict=True))
+        with together(late.join, quick.join):
+            pass
+        one_step(quick, models[1], 1)
+        for server in job.servers:
+            rounds: Any = server.updates
+            rounds._rules = replace(rounds._rules, patience_s=60.0)  # what follows may take long
+        note = quick._links[0].members
+        push_to(quick, 0, 2)
+        with together(lambda: one_step(late, models[0], 2)):
+            wait_until(lambda: who_waits_to_catch_up(job) == ["l"])
+            quick._links[0].members, told = note, quick._links[0].members
+            push_to(quick, 1, 2)
+        quick.sequence, quick._links[0].members = 2, told
+        versions = [link.version for link in late._links]
+        late.leave()
+        quick.leave()
+
+    assert versions == [2, 2]
 
 
 def test_a_round_does_not_wait_for_a_worker_whose_connection_ended() -> None:

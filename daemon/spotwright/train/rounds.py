@@ -7,6 +7,10 @@ server 0 gave with the parameters, so that all servers make the same rounds. A r
 longer than the patience closes without those that are missing. These are told when they push, and
 are members again when the open round closes: a worker that hangs is waited for once.
 
+Servers close a round one after the other. Who joins, or was late, hears the version of server 0 and
+has the others close that round before it takes their parameters; else its pushes would come a round
+late there for ever, and server 0 would reach the last step when another had not.
+
 The mean is kept as a running one, mean += (gradient - mean) * batch / batches so far: it cannot
 overflow where the gradients do not.
 """
@@ -43,6 +47,8 @@ class SynchronousRounds:
         self._connected: set[str] = set()
         self._joining: set[str] = set()
         self._members, self._listed_at = set(rules.former), -1
+        self._closed_at = -1  # the version of server 0 in which the last round was opened
+        self._behind: dict[str, int] = {}  # who waits here for a round that server 0 has closed
         self._has_begun = bool(rules.former)
         self._absent_until_s = time.monotonic() + _REJOIN_S
         self._pushes: dict[str, Push] = {}
@@ -75,6 +81,25 @@ class SynchronousRounds:
             self._close_if_complete()
             self._progress.lock.notify_all()
 
+    def catch_up(self, worker: str, version: int) -> None:
+        """Wait until all rounds are closed that server 0 had closed when it told a version."""
+        if self._rules.decides_members:
+            return
+        progress, ends_s = self._progress, time.monotonic() + self._rules.patience_s
+        with progress.lock:
+            self._behind[worker] = version
+            self._close_if_complete()
+            progress.lock.notify_all()
+            while self._lacks(version) and self._connected - set(self._behind):
+                left_s = ends_s - time.monotonic()
+                if left_s <= 0 or not progress.takes_updates:
+                    break
+                progress.lock.wait(left_s)
+            self._behind.pop(worker, None)
+            # Where nobody is left who would push to that round, others wait for it no more, either.
+            self._closed_at = max(self._closed_at, version - 1)
+            progress.lock.notify_all()
+
     def members(self) -> list[str]:
         """Return who the next round waits for."""
         with self._progress.lock:
@@ -106,6 +131,11 @@ class SynchronousRounds:
             return
         if at != self._listed_at:
             self._members, self._listed_at = {str(member) for member in listed}, at
+            self._progress.lock.notify_all()
+
+    def _lacks(self, version: int) -> bool:
+        """Tell whether a round is open, or not begun, that server 0 closed before a version."""
+        return self._closed_at < version - 1 and self._listed_at < version
 
     def _admit_where_nobody_trains(self) -> None:
         if self._has_begun:
@@ -138,6 +168,7 @@ class SynchronousRounds:
         if not self._pushes or not self._progress.takes_updates:
             return  # closed, or ended, by another while this one waited
         pushes, self._pushes, self._batches = self._pushes, {}, 0
+        self._closed_at = self._listed_at
         if self._rules.decides_members:
             self._members -= self._connected - set(pushes)
         self._progress.shard.apply(self._mean)
@@ -150,7 +181,8 @@ class SynchronousRounds:
         now_s = time.monotonic()
         if now_s - self._first_s >= self._rules.patience_s:
             return set()
-        missing = self._members - set(self._pushes)
+        behind = {worker for worker, version in self._behind.items() if self._lacks(version)}
+        missing = self._members - set(self._pushes) - behind
         return missing if now_s < self._absent_until_s else missing & self._connected
 
     def _wait(self) -> None:

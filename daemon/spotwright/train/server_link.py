@@ -63,9 +63,9 @@ class ServerLink:
         self._has_joined = True
         return answer
 
-    def pull(self) -> Frame:
-        """Receive the parameters."""
-        return self._patiently(lambda: self._ask(Frame(kind=FrameKind.PULL)))
+    def pull(self, version: int = 0) -> Frame:
+        """Receive the parameters; of rounds, once those are closed that server 0 has closed."""
+        return self._patiently(lambda: self._ask(Frame(kind=FrameKind.PULL, version=version)))
 
     def push(self, frame: Frame) -> Frame:
         """Push the gradients and receive the parameters; a broken push is pushed again."""

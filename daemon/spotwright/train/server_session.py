@@ -129,7 +129,9 @@ class Session:
             return False
         if frame.kind is FrameKind.JOIN:
             self._home.updates.join(self.worker)
-        elif frame.kind is not FrameKind.PULL:
+        elif frame.kind is FrameKind.PULL:
+            self._home.updates.catch_up(self.worker, frame.version)
+        else:
             raise PeerRefusedError(f"a {frame.kind.name} frame from a worker")
         self._check_failure()
         self._send_parameters(Outcome(applied=False), sequence=0)

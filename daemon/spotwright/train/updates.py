@@ -57,6 +57,9 @@ class Updates(Protocol):
     def push(self, push: Push) -> Outcome:
         """Take a gradient; return when it was applied, or will never be."""
 
+    def catch_up(self, worker: str, version: int) -> None:
+        """Wait until what server 0 told a worker that it has taken is taken here."""
+
     def members(self) -> list[str]:
         """Return the workers whose pushes the next update waits for."""
 
@@ -140,6 +143,9 @@ class AsynchronousUpdates:
         """Count it no longer."""
         with self._progress.lock:
             self._members.discard(worker)
+
+    def catch_up(self, worker: str, version: int) -> None:
+        """Nobody is waited for."""
 
     def members(self) -> list[str]:
         """Return who pushes."""

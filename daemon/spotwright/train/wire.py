@@ -37,7 +37,7 @@ class FrameKind(IntEnum):
     HELLO = 1  # worker: who I am and what my model is
     WELCOME = 2  # server: what I hold, all of it
     JOIN = 3  # worker: I am going to push
-    PULL = 4  # worker: how are the parameters?
+    PULL = 4  # worker: how are the parameters?  With the version that server 0 told, or 0
     PUSH = 5  # worker: a gradient
     UPDATED = 6  # server: the parameters after it; also the answer to JOIN and PULL
     LEAVE = 7  # worker: I have pushed my last

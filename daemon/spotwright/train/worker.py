@@ -96,7 +96,7 @@ class Worker:
             self._on_all(ServerLink.open)
             self._sort_links()
             answer = self._links[0].join()
-            self._on_others(ServerLink.pull)
+            self._pull_from_others(answer.version)
         except BaseException as error:
             self.is_over = isinstance(error, TrainingOverError)
             self.close()
@@ -131,8 +131,11 @@ class Worker:
         started_s = time.perf_counter()
         answers = self._on_all(lambda link: link.push(frame))
         self.sequence = sequence
-        self.memory.spread()
         self.is_over = self.is_over or any(Flag.OVER in answer.flags for answer in answers)
+        is_late = bool(self._links[0].members) and Flag.APPLIED not in answers[0].flags
+        if is_late and not self.is_over:
+            self._pull_from_others(answers[0].version)  # they may have answered a round before it
+        self.memory.spread()
         return Exchange(
             sequence=sequence,
             version=answers[0].version,
@@ -143,9 +146,10 @@ class Worker:
 
     def pull(self) -> int:
         """Receive the parameters as they are now, drop the gradients; return server 0's version."""
-        answers = self._on_all(ServerLink.pull)
+        answer = self._links[0].pull()
+        self._pull_from_others(answer.version)
         self.memory.spread()
-        return answers[0].version
+        return answer.version
 
     def hurry(self) -> None:
         """Wait for no server that is away, nor to join; from another thread or a signal.
@@ -190,8 +194,9 @@ class Worker:
     def _on_all(self, do: Callable[[ServerLink], _T]) -> list[_T]:
         return self._on(self._links, do)
 
-    def _on_others(self, do: Callable[[ServerLink], _T]) -> list[_T]:
-        return self._on(self._links[1:], do)
+    def _pull_from_others(self, version: int) -> None:
+        """Receive what the other servers have when they are where server 0 was."""
+        self._on(self._links[1:], lambda link: link.pull(version))
 
     def _on(self, links: Sequence[ServerLink], do: Callable[[ServerLink], _T]) -> list[_T]:
         """Do something with servers at once, and wait for all of them, or for one that fails."""
