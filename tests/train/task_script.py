@@ -1,9 +1,11 @@
 """Tasks that train in milliseconds a step, some of which go wrong."""
 
+import multiprocessing
 import os
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -34,6 +36,25 @@ def build_empty() -> Task:
 
 def build_killed() -> Task:
     return build()._replace(data=killed)
+
+
+def build_late() -> Task:
+    """Have w1 come when w0 has ended, and the server, too, unless it waits for w1."""
+    name = multiprocessing.current_process().name
+    pids = Path(os.environ["TASK_SCRIPT_PIDS"])
+    (pids / name).write_text(str(os.getpid()))
+    if name == "worker w1":
+        _wait_for_the_end_of(pids / "worker w0", at_most_s=60.0)
+        _wait_for_the_end_of(pids / "server 0", at_most_s=1.0)
+    return build()
+
+
+def _wait_for_the_end_of(pid: Path, *, at_most_s: float) -> None:
+    end_s = time.monotonic() + at_most_s
+    while not pid.exists() or Path("/proc", pid.read_text() or "self").exists():
+        if time.monotonic() > end_s:
+            return
+        time.sleep(0.01)
 
 
 def build_all_killed() -> Task:

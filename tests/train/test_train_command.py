@@ -25,11 +25,15 @@ PLAN = {
 }
 
 
-def train(*arguments: str) -> subprocess.CompletedProcess[str]:
+def train(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", _COMMAND, "train", *arguments, "--json"],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"},
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}",
+            **environment,
+        },
         capture_output=True,
         text=True,
         check=False,
@@ -71,11 +75,26 @@ def test_a_worker_that_cannot_go_on_ends_all_and_is_named(build: str, told: str)
 
 
 def test_a_worker_that_is_killed_is_told_and_the_others_go_on() -> None:
-    run = train(f"{SCRIPT}:build_killed", "--workers", "2", "--steps", "100")
+    in_step = "--strategy", "bsp-ps"  # or w0 might make all steps before w1 is killed
+    run = train(f"{SCRIPT}:build_killed", "--workers", "2", "--steps", "100", *in_step)
     done = json.loads(run.stdout)
 
     assert "worker w1 was killed (SIGKILL), the others go on" in run.stderr
     assert (done["servers"][0]["version"], [w["worker"] for w in done["workers"]]) == (100, ["w0"])
+
+
+def test_a_worker_that_comes_when_the_others_have_ended_is_told_that_training_is_over(
+    tmp_path: Path,
+) -> None:
+    pids = str(tmp_path)
+    run = train(f"{SCRIPT}:build_late", "--workers", "2", "--steps", "100", TASK_SCRIPT_PIDS=pids)
+    done = json.loads(run.stdout)
+
+    assert [(one["worker"], one["ended"]) for one in done["workers"]] == [
+        ("w0", "over"),
+        ("w1", "late"),
+    ]
+    assert done["servers"][0]["version"] == 100
 
 
 def test_training_whose_workers_were_all_killed_ends_and_says_so() -> None:

@@ -75,7 +75,6 @@ def _threads_of_each(plan: RolePlan) -> int:
 
 
 def _server(flags: TrainFlags, plan: RolePlan, *, index: int) -> ServerRole:
-    is_alone = flags.role is Role.PS
     return ServerRole(
         script=flags.script,
         settings=ServerSettings(
@@ -90,7 +89,7 @@ def _server(flags: TrainFlags, plan: RolePlan, *, index: int) -> ServerRole:
             begin_with=plan.workers,
             expected_workers=plan.workers,
         ),
-        linger_s=flags.linger_s if is_alone else 0.0,
+        linger_s=flags.linger_s,
         threads=flags.threads,
     )
 

@@ -8,7 +8,6 @@ Each server of a job is a process of its own and builds the same model; settings
 it is. docs/training.md has what is guaranteed.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,11 +118,12 @@ class ParameterServer:
         if self._saver:
             self._saver.start()
 
-    def wait(self, *, linger_s: float = 0.0) -> None:
+    def wait(self, *, linger_s: float | None = 0.0) -> None:
         """Wait until training is over and its workers have left.
 
         Args:
-            linger_s: how long workers that come late are still told that it is over.
+            linger_s: how long workers that come late are still told that it is over; None: until
+                this is asked to end.
 
         Raises:
             TrainingError: it cannot go on.
@@ -134,7 +134,8 @@ class ParameterServer:
                 progress.lock.wait(1.0)  # Ctrl-C is heard in between
         if not progress.is_stopped:
             self._sessions.wait_until_all_left(_GOODBYE_S)
-            time.sleep(linger_s)
+            with progress.lock:
+                progress.lock.wait_for(lambda: progress.is_stopped, linger_s)
         if progress.failure is not None:
             raise progress.failure
 

@@ -1,7 +1,8 @@
 """All roles of a plan as processes of this machine.
 
-They are forked from a process that has imported PyTorch once. Whoever is left when the one that
-started them dies ends, too: a server saves first.
+They are forked from a process that has imported PyTorch once. Servers tell workers that come late
+that training is over until the last one has ended. Whoever is left when the one that started them
+dies ends, too: a server saves first.
 """
 
 import multiprocessing
@@ -27,6 +28,7 @@ from spotwright.train.roles import (
 from spotwright.train.training_loop import WorkerResult
 
 _ENDS_WITHIN_S = 30.0
+_SAW_THE_END = ("over", "late")
 _SLOW_TO_IMPORT = "torch._dynamo"  # which the first optimizer of a process does
 
 
@@ -69,7 +71,8 @@ def rehearse(
     children: list[_Child] = []
     try:
         for role in servers:  # in a list from the start, so that all are ended
-            children += [_start(context, f"server {role.settings.index}", role)]
+            stays = replace(role, linger_s=None)
+            children += [_start(context, f"server {role.settings.index}", stays)]
         addresses = tuple(str(_listening(child, tell)) for child in children)
         for role_of_worker in workers:
             placed = replace(role_of_worker, servers=addresses)
@@ -119,19 +122,20 @@ def _results(children: Sequence[_Child], tell: Callable[[str], None]) -> list[ob
                 tell(f"{child.label} was killed ({told.signal}), the others go on")
             else:
                 results.append(told)
-            if _is_stranded(told, left.values()):
-                raise TrainingError(
-                    "no worker is left and training is not over; what was saved can be gone on from"
-                )
+            if child.is_worker and not any(other.is_worker for other in left.values()):
+                _let_go(left.values(), results)
     return results
 
 
-def _is_stranded(told: object, left: Iterable[_Child]) -> bool:
-    """Tell whether the last worker has gone before the end, so that servers would wait for ever."""
-    is_early = isinstance(told, _Killed) or (
-        isinstance(told, WorkerResult) and told.ended in ("stopped", "interrupted")
-    )
-    return is_early and not any(child.is_worker for child in left)
+def _let_go(servers: Iterable[_Child], results: Iterable[object]) -> None:
+    """Have servers end, which no worker needs any more."""
+    if not any(isinstance(one, WorkerResult) and one.ended in _SAW_THE_END for one in results):
+        raise TrainingError(
+            "no worker is left and training is not over; what was saved can be gone on from"
+        )
+    for server in servers:
+        with suppress(OSError):  # it has ended, and what it said is read next
+            server.pipe.send(None)
 
 
 def _heard(child: _Child) -> object:
@@ -160,7 +164,7 @@ def _end(children: Sequence[_Child]) -> None:
 
 def _run(role: ServerRole | WorkerRole, pipe: "Connection[Any, Any]") -> None:
     """Be a role; in a process of its own."""
-    threading.Thread(target=_end_with_parent, args=(role, pipe), daemon=True).start()
+    threading.Thread(target=_end_when_told, args=(role, pipe), daemon=True).start()
     try:
         if isinstance(role, ServerRole):
             told: object = run_server(role, tell=pipe.send, listens=pipe.send)
@@ -178,7 +182,8 @@ def _portable(error: SpotwrightError) -> SpotwrightError:
     return BadInputError(str(error)) if is_input else TrainingError(str(error))
 
 
-def _end_with_parent(role: ServerRole | WorkerRole, pipe: "Connection[Any, Any]") -> None:
+def _end_when_told(role: ServerRole | WorkerRole, pipe: "Connection[Any, Any]") -> None:
+    """End when the parent says so, or is gone."""
     with suppress(EOFError, OSError):
         pipe.recv()
     if isinstance(role, WorkerRole):

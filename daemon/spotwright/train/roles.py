@@ -31,7 +31,7 @@ class ServerRole:
 
     script: str
     settings: ServerSettings
-    linger_s: float = 0.0
+    linger_s: float | None = 0.0  # None: until it is asked to end
     threads: int | None = None  # of PyTorch; None: its own choice
 
 
