@@ -46,7 +46,7 @@ worker-cut:
 link-slowed:
   strategy: asp-ps
 {_COMMON}  servers: {{count: 1, link: 200 Mbit/s}}
-  faults: [{{at: 3s, link: [w1], to: 20 Mbit/s}}]
+  faults: [{{at: 6s, link: [w1], to: 20 Mbit/s}}]
   steps: 240
 """
 MET = (  # what holds however slow the machine is
@@ -97,7 +97,9 @@ def test_three_scenarios_are_predicted_run_and_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.soak)]
+)
 def test_whatever_ends_it_nothing_is_left(tmp_path: Path, number: signal.Signals) -> None:
     require_rights()
     before = {path.name for path in Path("/proc").glob("[0-9]*")}
@@ -143,44 +145,38 @@ def _ours_since(before: set[str]) -> list[str]:
     return found
 
 
-@pytest.mark.timeout(400)
-def test_what_faults_cost_is_told_and_no_acknowledged_update_is_lost(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return what one laboratory tells of short runs with faults."""
     require_rights()
-    faults = tmp_path / "faults"
-    faults.mkdir()
-    (tmp_path / "one.yaml").write_text(LOST.replace("lost-workers", "never-run"))
-    for name, text in (("lost", LOST), ("killed", KILLED), ("cut", CUT)):
-        (faults / f"{name}.yaml").write_text(text)
-
+    folder = tmp_path_factory.mktemp("faults")
+    (folder / "faults").mkdir()
+    (folder / "one.yaml").write_text(LOST.replace("lost-workers", "never-run"))
+    for name, text in {"lost": LOST, "killed": KILLED, "cut": CUT, "shrunk": SHRUNK}.items():
+        (folder / "faults" / f"{name}.yaml").write_text(text)
     done = run_lab(
-        "lost-workers", "server-killed", "cut-and-slow",
-        "--scenarios", str(tmp_path), "--out", str(tmp_path / "out"), "--seconds", "1",
+        "lost-workers", "server-killed", "cut-and-slow", "deflation",
+        "--scenarios", str(folder), "--out", str(folder / "out"), "--seconds", "1",
     )  # fmt: skip
-
     assert done.returncode == 0, done.stderr
+    assert left_behind() == []
+    return done.stdout
+
+
+@pytest.mark.timeout(500)
+def test_what_faults_cost_is_told_and_no_acknowledged_update_is_lost(told: str) -> None:
     for what in MET:
-        [line] = [line for line in done.stdout.splitlines() if line.startswith(f"| {what}")]
+        [line] = [line for line in told.splitlines() if line.startswith(f"| {what}")]
         assert "| met" in line, line
     for what in TOLD:
-        assert f"| {what}" in done.stdout
-    assert left_behind() == []
+        assert f"| {what}" in told
 
 
-@pytest.mark.timeout(400)
-def test_the_agent_of_a_host_tells_that_its_cpu_quota_was_cut(tmp_path: Path) -> None:
-    require_rights()
-    (tmp_path / "faults").mkdir()
-    (tmp_path / "faults" / "deflation.yaml").write_text(SHRUNK)
-    (tmp_path / "one.yaml").write_text(SHRUNK.replace("deflation-short", "never-run"))
-
-    done = run_lab(
-        "deflation", "--scenarios", str(tmp_path), "--out", str(tmp_path / "out"), "--seconds", "1"
-    )
-
-    assert done.returncode == 0, done.stderr
-    [told] = [line for line in done.stdout.splitlines() if "cpu_limit_count" in line]
-    before, after = told.split("|")[2].split(", then ")
+@pytest.mark.timeout(500)
+def test_the_agent_of_a_host_tells_that_its_cpu_quota_was_cut(told: str) -> None:
+    [line] = [line for line in told.splitlines() if "cpu_limit_count" in line]
+    before, after = line.split("|")[2].split(", then ")
     assert float(before) >= 1.0
     assert float(after) == 0.25
     for what in ("workers of the plan", "w1, 0.25 CPUs left: the same from what was done to it"):
-        assert f"| {what}" in done.stdout
+        assert f"| {what}" in told

@@ -50,6 +50,7 @@ FULL = SteeringNotes(
         failed_plan_id="p-1",
         failure_count=1,
         retry_unix_s=5.0,
+        saved_unix_s=4.0,
         give_back_unix_s=6.0,
         is_given_back=True,
         given_up=("i-3",),

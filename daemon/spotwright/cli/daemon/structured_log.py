@@ -48,4 +48,5 @@ class TextFormatter(logging.Formatter):
 
 
 def _facts(record: logging.LogRecord) -> dict[str, Any]:
-    return {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
+    told = record.__dict__.items()  # with notes of libraries to themselves, which begin with _
+    return {key: value for key, value in told if key not in _STANDARD and not key.startswith("_")}
